@@ -1,0 +1,1 @@
+"""What a machine is: frozen models, closed forms, YAML with line-accurate errors."""

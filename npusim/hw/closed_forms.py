@@ -1,0 +1,117 @@
+"""What a systolic array costs in closed form; claims and the timing engine share these.
+
+Per fold of an R x C array (S rows streamed, L cycles of stationary load, skew R + C - 2):
+
+    none        L + S + skew                     exact against published simulators
+    weights     S + skew, the first load exposed
+    pipelined   max(S, L), with the first load and the last skew exposed once per run
+
+Source of the `none` forms: output-stationary K + R + C - 2, weight-stationary M + 2R + C - 2,
+input-stationary N + 2R + C - 2 cycles per fold (Samajdar et al., SCALE-Sim, ISPASS 2020).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from npusim.hw.machine import Matrix
+
+Stationary = Literal["A", "B"]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """How C[m,n] += A[m,k] B[k,n] falls into folds of the array; every field an int64 array.
+
+    `stream` are the cycles in which useful rows enter per fold, `load` the cycles that bring in
+    the stationary operand of one fold, `skew` those from the last row's entry to its exit.
+    """
+
+    count: Ints
+    stream: Ints
+    load: Ints
+    skew: Ints
+
+    def useful_cycles(self) -> Ints:
+        """Cycles in which useful rows enter the array."""
+        return self.count * self.stream
+
+
+def _ceil_div(a: Any, b: int) -> Any:
+    return -(-a // b)
+
+
+def folds(
+    matrix: Matrix,
+    m: ArrayLike,
+    n: ArrayLike,
+    k: ArrayLike,
+    dtype_name: str,
+    stationary: Stationary = "B",
+) -> Folds:
+    """Folds of a matrix product of the given extents (broadcast against each other).
+
+    `stationary` names the operand that a weight-stationary array holds; an input-stationary one
+    holds the other. An output-stationary array holds C whatever is asked.
+    """
+    m, n, k = (np.asarray(x, np.int64) for x in (m, n, k))
+    rate = matrix.rates[dtype_name]
+    rows, columns = matrix.rows, matrix.columns
+    if matrix.dataflow == "output_stationary":
+        count, streamed, load = _ceil_div(m, rows) * _ceil_div(n, columns), k, 0
+    elif (matrix.dataflow == "weight_stationary") == (stationary == "B"):
+        count, streamed, load = _ceil_div(k, rows) * _ceil_div(n, columns), m, rows
+    else:
+        count, streamed, load = _ceil_div(k, rows) * _ceil_div(m, columns), n, rows
+    stream = np.ceil(streamed / rate).astype(np.int64)
+    shape = np.broadcast_shapes(count.shape, stream.shape)
+    return Folds(
+        count=np.broadcast_to(count, shape),
+        stream=np.broadcast_to(stream, shape),
+        load=np.full(shape, load, np.int64),
+        skew=np.full(shape, rows + columns - 2, np.int64),
+    )
+
+
+def occupied_cycles(matrix: Matrix, work: Folds) -> Ints:
+    """Cycles for which the work keeps later work out of the array, inside a back-to-back run."""
+    if matrix.fold_overlap == "none":
+        return work.count * (work.load + work.stream + work.skew)
+    if matrix.fold_overlap == "weights":
+        return work.count * (work.stream + work.skew)
+    return work.count * np.maximum(work.stream, shift_cycles(matrix, work))
+
+
+def shift_cycles(matrix: Matrix, work: Folds) -> Ints:
+    """Cycles per fold that moving the stationary operand takes beside the streaming."""
+    return np.full_like(work.load, matrix.rows)
+
+
+def exposed_fill_cycles(matrix: Matrix, work: Folds) -> Ints:
+    """Stationary load that nothing hides, once at the start of a run."""
+    return np.zeros_like(work.load) if matrix.fold_overlap == "none" else work.load
+
+
+def exposed_drain_cycles(matrix: Matrix, work: Folds) -> Ints:
+    """Skew that nothing hides, once at the end of a run."""
+    return work.skew if matrix.fold_overlap == "pipelined" else np.zeros_like(work.skew)
+
+
+def cycles(
+    matrix: Matrix,
+    m: ArrayLike,
+    n: ArrayLike,
+    k: ArrayLike,
+    dtype_name: str,
+    stationary: Stationary = "B",
+) -> Ints:
+    """Cycles of one matrix product on its own, operands at hand."""
+    work = folds(matrix, m, n, k, dtype_name, stationary)
+    busy = occupied_cycles(matrix, work)
+    total = exposed_fill_cycles(matrix, work) + busy + exposed_drain_cycles(matrix, work)
+    return np.where(work.count > 0, total, 0)
