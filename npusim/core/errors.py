@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-OK, CHECK_FAILED, BAD_INPUT, ILLEGAL_PROGRAM, NO_PLAN, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+OK, CHECK_FAILED, BAD_INPUT, ILLEGAL_PROGRAM, NO_PLAN = 0, 1, 2, 3, 4
+INTERNAL, INTERRUPTED = 70, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,9 @@ class Place:
     text: str | None = None
 
     def __str__(self) -> str:
-        """`file:line:column`, as editors open it."""
+        """`file:line:column`, as editors open it; the bare name of a flag."""
+        if self.line is None:
+            return self.file
         return ":".join(str(part) for part in (self.file, self.line, self.column) if part)
 
 
@@ -38,7 +42,9 @@ class Problem:
         if self.place and self.place.text is not None:
             lines.append(f"    {self.place.text}")
             if self.place.column:
-                lines.append(f"    {' ' * (self.place.column - 1)}^")
+                # Tabs stay, so that the caret stands under its character.
+                before = re.sub(r"[^\t]", " ", self.place.text[: self.place.column - 1])
+                lines.append(f"    {before.ljust(self.place.column - 1)}^")
         lines += [f"  {hint}" for hint in self.hints]
         return "\n".join(lines)
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from types import MappingProxyType
 
-_DECIMAL = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+from npusim.core.errors import nearest
+
+_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_SIZES = {**_DECIMAL, "K": 1e3, **_BINARY}
 
 
 def _scaled(unit: str, prefixes: Mapping[str, float]) -> dict[str, float]:
@@ -17,22 +22,32 @@ def _scaled(unit: str, prefixes: Mapping[str, float]) -> dict[str, float]:
 #: dimension -> unit -> factor to the base unit (bytes, hertz, nanoseconds, ...)
 UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
-        "bytes": {**_scaled("B", _DECIMAL), **_scaled("B", _BINARY)},
+        "bytes": _scaled("B", _SIZES),
         "hertz": _scaled("Hz", _DECIMAL),
         "nanoseconds": {"ps": 1e-3, "ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9},
         "cycles": {"cycle": 1.0, "cycles": 1.0},
-        "bytes_per_cycle": {
-            **_scaled("B/cycle", _DECIMAL),
-            **_scaled("B/cycle", _BINARY),
-        },
-        "bytes_per_second": {**_scaled("B/s", _DECIMAL), **_scaled("B/s", _BINARY)},
+        "bytes_per_cycle": {"B/cycle": 1.0, "KB/cycle": 1e3, "KiB/cycle": 2.0**10},
+        "bytes_per_second": _scaled("B/s", _SIZES),
         "transfers_per_second": _scaled("T/s", _DECIMAL),
-        "flops_per_second": {
-            **_scaled("FLOP/s", _DECIMAL),
-            **_scaled("FLOPS", _DECIMAL),
-        },
+        "flops_per_second": {**_scaled("FLOP/s", _DECIMAL), **_scaled("FLOPS", _DECIMAL)},
         "bits": {"b": 1.0, "bit": 1.0, "bits": 1.0},
         "number": {},
+    }
+)
+
+#: dimension -> the units in which numbers are written, largest first
+_WRITTEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "bytes": ("TiB", "GiB", "MiB", "KiB", "B"),
+        "hertz": ("GHz", "MHz", "kHz", "Hz"),
+        "nanoseconds": ("s", "ms", "us", "ns"),
+        "cycles": ("cycles",),
+        "bytes_per_cycle": ("B/cycle",),
+        "bytes_per_second": ("TB/s", "GB/s", "MB/s", "KB/s", "B/s"),
+        "transfers_per_second": ("GT/s", "MT/s", "T/s"),
+        "flops_per_second": ("TFLOP/s", "GFLOP/s", "MFLOP/s", "FLOP/s"),
+        "bits": ("bits",),
+        "number": ("",),
     }
 )
 
@@ -45,25 +60,45 @@ def parse(text: str | int | float, dimension: str) -> float:
     KB is 1000 bytes and KiB 1024. Raises ValueError that names the units allowed.
     """
     if isinstance(text, bool):
-        raise ValueError(f"expected {expected(dimension)}, found {text}")
+        raise ValueError(f"expected {expected(dimension)}, found {str(text).lower()}")
     if isinstance(text, int | float):
         return float(text)
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"expected {expected(dimension)}, found {text!r}")
-    value, unit = float(match[1].replace("_", "")), match[2]
+    digits, unit = match[1].replace("_", ""), match[2]
     if not unit:
-        return value
+        return float(digits)
     factors = UNITS[dimension]
     if unit not in factors:
-        raise ValueError(f"unit {unit!r} is none of {dimension}: expected {expected(dimension)}")
-    return value * factors[unit]
+        near = _nearest_unit(unit, factors)
+        meant = f"; did you mean {near}?" if near else ""
+        raise ValueError(f"expected {expected(dimension)}, found the unit {unit!r}{meant}")
+    if not 1e-30 < abs(float(digits)) < 1e30:  # beyond any quantity, and dear as a fraction
+        return float(digits) * factors[unit]
+    return float(Fraction(Decimal(digits)) * Fraction(factors[unit]).limit_denominator(1000))
+
+
+def _nearest_unit(unit: str, factors: Iterable[str]) -> str | None:
+    """The unit that differs in case only, else the one that looks most like it."""
+    same = [name for name in factors if name.lower() == unit.lower()]
+    return same[0] if same else nearest(unit, factors)
 
 
 def expected(dimension: str) -> str:
     """What a value of this dimension may look like, for error texts."""
     units = ", ".join(sorted(UNITS[dimension], key=lambda u: (UNITS[dimension][u], u)))
     return f"a number with one of the units {units}" if units else "a number"
+
+
+def write(value: int | float, dimension: str) -> str:
+    """`value` (in base units) with the largest unit that loses nothing: 4194304 is "4 MiB"."""
+    units = _WRITTEN[dimension]
+    for unit in units:
+        text = f"{value / UNITS[dimension].get(unit, 1.0):.15g} {unit}".strip()
+        if abs(value) >= UNITS[dimension].get(unit, 0.0) and parse(text, dimension) == value:
+            return text
+    return f"{value!r} {units[-1]}".strip()
 
 
 def si(value: float, unit: str, digits: int = 3) -> str:

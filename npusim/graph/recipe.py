@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,10 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Independent normal values, mean `loc`, standard deviation `scale`."""
+    """Independent normal values, mean `loc`, standard deviation `scale`.
+
+    In an integer dtype they are rounded to even and saturate.
+    """
 
     scale: float = 1.0
     loc: float = 0.0
@@ -124,9 +128,12 @@ def _normal(
     """Draw in chunks, so that a large weight never exists in fp32 as a whole."""
     out = np.empty(prod(shape), dtype.numpy)
     for start in range(0, out.size, _CHUNK):
-        draw = stream.standard_normal(min(_CHUNK, out.size - start), dtype=np.float32)
+        draw: NDArray[Any] = stream.standard_normal(min(_CHUNK, out.size - start), dtype=np.float32)
         draw *= np.float32(recipe.scale)
         if recipe.loc:
             draw += np.float32(recipe.loc)
+        if not dtype.is_float:
+            lowest = -dtype.largest - 1 if dtype.numpy.kind == "i" else 0.0
+            draw = np.clip(np.rint(draw.astype(np.float64)), lowest, dtype.largest)
         out[start : start + draw.size] = draw.astype(dtype.numpy)
     return out.reshape(shape)

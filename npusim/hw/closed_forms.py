@@ -4,7 +4,7 @@ Per fold of an R x C array (S rows streamed, L cycles of stationary load, skew R
 
     none        L + S + skew                     exact against published simulators
     weights     S + skew, the first load exposed
-    pipelined   max(S, L), with the first load and the last skew exposed once per run
+    pipelined   max(S, R), with the first load and the last skew exposed once per run
 
 Source of the `none` forms: output-stationary K + R + C - 2, weight-stationary M + 2R + C - 2,
 input-stationary N + 2R + C - 2 cycles per fold (Samajdar et al., SCALE-Sim, ISPASS 2020).
@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from npusim.hw.machine import Matrix
+from npusim.hw.machine import Matrix, Vector
 
 Stationary = Literal["A", "B"]
 Ints = NDArray[np.int64]
@@ -46,6 +46,11 @@ def _ceil_div(a: Any, b: int) -> Any:
     return -(-a // b)
 
 
+def _whole_cycles(amount: ArrayLike, rate: float) -> Ints:
+    """ceil(amount / rate), without the cycle too many that rounding gives 12 / 0.3."""
+    return np.ceil(np.round(np.asarray(amount, np.float64) / rate, 9)).astype(np.int64)
+
+
 def folds(
     matrix: Matrix,
     m: ArrayLike,
@@ -68,7 +73,7 @@ def folds(
         count, streamed, load = _ceil_div(k, rows) * _ceil_div(n, columns), m, rows
     else:
         count, streamed, load = _ceil_div(k, rows) * _ceil_div(m, columns), n, rows
-    stream = np.ceil(streamed / rate).astype(np.int64)
+    stream = _whole_cycles(streamed, rate)
     shape = np.broadcast_shapes(count.shape, stream.shape)
     return Folds(
         count=np.broadcast_to(count, shape),
@@ -84,12 +89,7 @@ def occupied_cycles(matrix: Matrix, work: Folds) -> Ints:
         return work.count * (work.load + work.stream + work.skew)
     if matrix.fold_overlap == "weights":
         return work.count * (work.stream + work.skew)
-    return work.count * np.maximum(work.stream, shift_cycles(matrix, work))
-
-
-def shift_cycles(matrix: Matrix, work: Folds) -> Ints:
-    """Cycles per fold that moving the stationary operand takes beside the streaming."""
-    return np.full_like(work.load, matrix.rows)
+    return work.count * np.maximum(work.stream, matrix.rows)
 
 
 def exposed_fill_cycles(matrix: Matrix, work: Folds) -> Ints:
@@ -110,8 +110,23 @@ def cycles(
     dtype_name: str,
     stationary: Stationary = "B",
 ) -> Ints:
-    """Cycles of one matrix product on its own, operands at hand."""
+    """Cycles of one matrix product on its own, operands at hand; 0 if an extent is 0."""
     work = folds(matrix, m, n, k, dtype_name, stationary)
     busy = occupied_cycles(matrix, work)
     total = exposed_fill_cycles(matrix, work) + busy + exposed_drain_cycles(matrix, work)
-    return np.where(work.count > 0, total, 0)
+    return np.where(work.useful_cycles() > 0, total, 0)
+
+
+def vector_cycles(
+    vector: Vector, simple: ArrayLike, divide: ArrayLike = 0, function: ArrayLike = 0
+) -> Ints:
+    """Cycles of one vector instruction doing so many element operations of each class."""
+    work = [
+        _whole_cycles(count, vector.lanes * rate)
+        for count, rate in (
+            (simple, vector.rates.simple),
+            (divide, vector.rates.divide),
+            (function, vector.rates.function),
+        )
+    ]
+    return vector.start_cycles + work[0] + work[1] + work[2]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
-from typing import Literal, Self
-
-from pydantic import model_validator
+from typing import Literal
 
 from npusim.hw.quantities import (
     Bits,
@@ -42,6 +41,16 @@ class DramTimings(Spec):
     refi: Nanoseconds
     """Mean interval between refreshes."""
 
+    def inconsistencies(self) -> Iterator[tuple[str, str]]:
+        """Times that no device can have together."""
+        if self.rc < self.rcd + self.rp:
+            least = self.rcd + self.rp
+            yield "rc", f"must be at least rcd + rp = {least:g} ns, found {self.rc:g} ns"
+        if self.faw < self.rrd:
+            yield "faw", f"must be at least rrd = {self.rrd:g} ns, found {self.faw:g} ns"
+        if self.refi <= self.rfc:
+            yield "refi", f"must be longer than rfc = {self.rfc:g} ns, found {self.refi:g} ns"
+
 
 class Dram(Spec):
     """Channels of DRAM behind the network."""
@@ -72,24 +81,55 @@ class Dram(Spec):
     """Bytes of one row of one bank in one pseudo-channel."""
     interleave_bytes: Bytes = 512
     """Consecutive bytes that stay in one channel, spread over its pseudo-channels and groups."""
+    write_batch: Count = 16
+    """Writes that a channel's controller collects before it turns the bus round."""
     timings_ns: DramTimings
     """Timing parameters."""
 
-    @model_validator(mode="after")
-    def _whole_rows(self) -> Self:
+    def inconsistencies(self) -> Iterator[tuple[str, str]]:
+        """Geometry that has no whole bursts, rows or banks."""
+        if self.width_bits % 8:
+            yield "width_bits", f"must be whole bytes, found {self.width_bits} bits"
+            return
+        if self.burst_length * self.clock_hz % self.transfers_per_s:
+            yield (
+                "transfers_per_s",
+                f"a burst of {self.burst_length} transfers must take whole clocks of "
+                f"{self.clock_hz} Hz, found {self.transfers_per_s} transfers per second",
+            )
+        for name in ("bank_groups", "banks_per_group"):
+            count = getattr(self, name)
+            if count & (count - 1):
+                yield name, f"must be a power of two, found {count}"
+        yield from self._partial_sizes()
+
+    def _partial_sizes(self) -> Iterator[tuple[str, str]]:
+        if self.row_bytes % self.burst_bytes:
+            yield (
+                "row_bytes",
+                f"must be whole bursts of {self.burst_bytes} B, found {self.row_bytes}",
+            )
         spread = self.pseudo_channels * self.bank_groups
         if self.interleave_bytes % (spread * self.burst_bytes):
-            raise ValueError(
-                f"interleave_bytes: must be a multiple of {spread * self.burst_bytes} (one burst "
-                f"of {self.burst_bytes} B in each of {spread} bank groups), "
-                f"found {self.interleave_bytes}"
+            yield (
+                "interleave_bytes",
+                f"must be a multiple of {spread * self.burst_bytes} (one burst of "
+                f"{self.burst_bytes} B in each of {spread} bank groups), "
+                f"found {self.interleave_bytes}",
             )
-        if self.row_set_bytes % self.interleave_bytes:
-            raise ValueError(
-                f"interleave_bytes: must divide the {self.row_set_bytes} B of one row in each "
-                f"bank group of a channel, found {self.interleave_bytes}"
+        elif self.row_set_bytes % self.interleave_bytes:
+            yield (
+                "interleave_bytes",
+                f"must divide the {self.row_set_bytes} B of one row in each bank group of a "
+                f"channel, found {self.interleave_bytes}",
             )
-        return self
+        whole = self.channels * self.row_set_bytes * self.banks_per_group
+        if self.size_bytes % whole:
+            yield (
+                "size_bytes",
+                f"must be a multiple of {whole} (one row in every bank of every channel), "
+                f"found {self.size_bytes}",
+            )
 
     @property
     def burst_bytes(self) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from math import lcm
-from typing import Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
-
+from npusim.core.dtypes import dtype
 from npusim.hw.dram import Dram
 from npusim.hw.quantities import (
     Bytes,
@@ -15,11 +14,14 @@ from npusim.hw.quantities import (
     BytesPerSecond,
     Count,
     Cycles,
-    DTypeName,
+    DTypePerDType,
+    FileName,
     FlopsPerSecond,
     Hertz,
     Nanoseconds,
+    Quantity,
     Rate,
+    RatePerDType,
     Spec,
 )
 
@@ -38,19 +40,29 @@ class Matrix(Spec):
     """Which operand of C = A B stays in the array: B, C or A."""
     fold_overlap: Literal["none", "weights", "pipelined"]
     """What consecutive folds hide: nothing, the stationary load, or load, fill and drain."""
-    rates: Mapping[DTypeName, Rate]
+    rates: RatePerDType
     """Multiply-accumulates per element and cycle for each operand dtype; others cannot run."""
-    accumulate: Mapping[DTypeName, DTypeName]
+    accumulate: DTypePerDType
     """The dtype in which products of each operand dtype are summed."""
     zero_points: bool = False
     """Whether integer operands may carry a zero point that the operand fetch subtracts."""
 
-    @model_validator(mode="after")
-    def _accumulators_for_all(self) -> Self:
+    def inconsistencies(self) -> Iterator[tuple[str, str]]:
+        """Operands without accumulator, and accumulators that cannot sum their products."""
+        if not self.rates:
+            yield "rates", "must name at least one dtype"
         missing = sorted(set(self.rates) - set(self.accumulate))
         if missing:
-            raise ValueError(f"accumulate: no accumulator dtype for {', '.join(missing)}")
-        return self
+            yield "accumulate", f"no accumulator dtype for {', '.join(missing)}"
+        for name, into in self.accumulate.items():
+            operand, accumulator = dtype(name), dtype(into)
+            if name not in self.rates:
+                yield f"accumulate.{name}", "has no rate: the array cannot run it"
+            if operand.is_float != accumulator.is_float:
+                kind = "a floating-point" if operand.is_float else "an integer"
+                yield f"accumulate.{name}", f"must be {kind} dtype, found {into}"
+            elif accumulator.itemsize < operand.itemsize:
+                yield f"accumulate.{name}", f"must not be narrower than {name}, found {into}"
 
 
 class Accumulators(Spec):
@@ -101,11 +113,21 @@ class Sram(Spec):
         """All banks together."""
         return self.banks * self.bank_width_bytes
 
+    def inconsistencies(self) -> Iterator[tuple[str, str]]:
+        """A capacity that leaves some banks with more rows than others."""
+        row = self.bandwidth_bytes_per_cycle
+        if self.size_bytes % row:
+            yield (
+                "size_bytes",
+                f"must be a multiple of banks x bank_width_bytes = {row} B, "
+                f"found {self.size_bytes}",
+            )
+
 
 class Dma(Spec):
     """A core's copy engines: in-order queues that share one request port."""
 
-    queues: Count = Field(ge=2)
+    queues: Annotated[int, Quantity("number", at_least=2)]
     """Descriptor queues; the last one is used for stores."""
     outstanding_requests: Count
     """Requests one queue may have in flight (Little's law bounds its bandwidth)."""
@@ -150,6 +172,24 @@ class Core(Spec):
     sequencer: Sequencer
     """Dispatch and synchronisation."""
 
+    def inconsistencies(self) -> Iterator[tuple[str, str]]:
+        """Memories that cannot hold or feed what stands beside them."""
+        element = max(dtype(name).itemsize for name in self.matrix.accumulate.values())
+        tile = self.matrix.rows * self.matrix.columns * element
+        if self.accumulators.size_bytes < tile:
+            yield (
+                "accumulators.size_bytes",
+                f"must hold one array tile of {self.matrix.rows} x {self.matrix.columns} x "
+                f"{element} B = {tile} B, found {self.accumulators.size_bytes}",
+            )
+        if self.dma.port_bytes_per_cycle > self.sram.bandwidth_bytes_per_cycle:
+            yield (
+                "dma.port_bytes_per_cycle",
+                f"must not exceed what all SRAM banks move, "
+                f"{self.sram.bandwidth_bytes_per_cycle} B/cycle, "
+                f"found {self.dma.port_bytes_per_cycle}",
+            )
+
 
 class SharedSram(Spec):
     """On-chip memory that all cores reach through the network."""
@@ -189,7 +229,7 @@ class Host(Spec):
 class Machine(Spec):
     """A whole machine: cores, shared memory, network, DRAM and host."""
 
-    name: str
+    name: FileName
     """Short name, printed in every result."""
     description: str = ""
     """One or two sentences for people."""
@@ -206,15 +246,21 @@ class Machine(Spec):
     host: Host
     """The host processor and its link."""
 
-    @model_validator(mode="after")
-    def _one_time_base(self) -> Self:
+    def inconsistencies(self) -> Iterator[tuple[str, str]]:
+        """Clocks without a time base, and requests that are no whole DRAM bursts."""
         if self.tick_hz > MAX_TICK_HZ:
-            raise ValueError(
+            yield (
+                "core.clock_hz",
                 f"the clocks (core {self.core.clock_hz} Hz, network {self.noc.clock_hz} Hz, DRAM "
                 f"{self.dram.clock_hz} Hz) have no common time base below {MAX_TICK_HZ} Hz; "
-                "choose clocks whose ratios are small fractions"
+                "choose clocks whose ratios are small fractions",
             )
-        return self
+        request, burst = self.core.dma.request_bytes, self.dram.burst_bytes
+        if request % burst:
+            yield (
+                "core.dma.request_bytes",
+                f"must be whole DRAM bursts of {burst} B, found {request}",
+            )
 
     @property
     def tick_hz(self) -> int:

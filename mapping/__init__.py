@@ -1,0 +1,1 @@
+"""The catalogue of kernels and plans, written as users write their own."""

@@ -1,0 +1,1 @@
+"""Plans: which kernel runs what, for whole models."""

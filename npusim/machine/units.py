@@ -1,0 +1,124 @@
+"""Static costs of compute instructions: how long each occupies its unit, and what it fetches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from npusim.core.dtypes import dtype, names
+from npusim.hw import closed_forms
+from npusim.hw.closed_forms import vector_cycles
+from npusim.hw.machine import Machine
+from npusim.program.kinds import Kind, Space
+from npusim.program.program import Ints, Program
+from npusim.program.vector_isa import shape_of, work
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Per instruction, in core cycles: `fill` before a run, `busy` on the unit, `tail` after.
+
+    `useful` is the part of `busy` in which useful rows enter the array (all of it elsewhere);
+    `fetch` are the bytes that operands take from the scratchpad in `busy`; `macs` the
+    multiply-accumulates that the result needs.
+    """
+
+    fill: Ints
+    busy: Ints
+    tail: Ints
+    useful: Ints
+    fetch: Ints
+    macs: Ints
+
+
+def costs(program: Program, machine: Machine) -> Costs:
+    """Costs of all instructions; copies and host work have none here."""
+    count = len(program)
+    found = Costs(*(np.zeros(count, np.int64) for _ in range(6)))
+    _matrix(program, machine, found)
+    _vector(program, machine, found)
+    return found
+
+
+def _matrix(program: Program, machine: Machine, found: Costs) -> None:
+    who, table, regions = program.rows_of(Kind.MMA), program.mmas, program.regions
+    matrix = machine.core.matrix
+    m, k, n = regions.rows[table.a], regions.columns[table.a], regions.columns[table.b]
+    all_names = names()
+    for code in np.unique(regions.dtype[table.a]):
+        for stationary in (0, 1):
+            mine = (regions.dtype[table.a] == code) & (table.stationary == stationary)
+            if not mine.any():
+                continue
+            i, name = who[mine], all_names[code]
+            folds = closed_forms.folds(
+                matrix, m[mine], n[mine], k[mine], name, "A" if stationary else "B"
+            )
+            kept = (table.kept[mine] == 1) & (folds.count == 1) & (folds.load > 0)
+            busy = closed_forms.occupied_cycles(matrix, folds)
+            found.busy[i] = np.where(kept, _without_load(machine, folds), busy)
+            found.fill[i] = np.where(kept, 0, closed_forms.exposed_fill_cycles(matrix, folds))
+            found.tail[i] = closed_forms.exposed_drain_cycles(matrix, folds)
+            found.useful[i] = folds.useful_cycles()
+            found.macs[i] = m[mine] * n[mine] * k[mine]
+            item = dtype(name).itemsize
+            streamed, held = (n, m) if stationary else (m, n)
+            passes = -(-held[mine] // matrix.columns)
+            found.fetch[i] = (streamed[mine] * k[mine] * passes + held[mine] * k[mine]) * item
+
+
+def _without_load(machine: Machine, folds: closed_forms.Folds) -> Ints:
+    """Occupation by a product whose stationary tile is in the array already."""
+    overlap = machine.core.matrix.fold_overlap
+    return folds.stream if overlap == "pipelined" else folds.stream + folds.skew
+
+
+def _vector(program: Program, machine: Machine, found: Costs) -> None:
+    who, table, regions = program.rows_of(Kind.VECTOR), program.vectors, program.regions
+    if not len(who):
+        return
+    shapes = np.concatenate(
+        [table.expression[:, None], table.destination[:, None], table.source], axis=1
+    )
+    keys = _shape_keys(program, shapes)
+    distinct, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    del distinct
+    counts = np.array([_vector_work(program, int(row)) for row in first], np.int64)
+    cycles = vector_cycles(machine.core.vector, counts[:, 0], counts[:, 1], counts[:, 2])
+    found.busy[who] = found.useful[who] = cycles[back.reshape(-1)]
+    found.fetch[who] = _vector_fetch(program, table.source, table.destination)
+
+
+def _shape_keys(program: Program, columns: Ints) -> Ints:
+    """What decides an instruction's work: its expression and the shapes of its operands."""
+    sizes = program.regions.sizes
+    parts = [columns[:, :1]]
+    for column in range(1, columns.shape[1]):
+        region = columns[:, column]
+        parts.append(np.where(region[:, None] >= 0, sizes[region], 0))
+    return np.concatenate(parts, axis=1)
+
+
+def _vector_work(program: Program, row: int) -> tuple[int, int, int]:
+    table, sizes = program.vectors, program.regions.sizes
+    tree: Any = program.expressions[table.expression[row]]
+    sources = [tuple(map(int, sizes[s])) for s in table.source[row] if s >= 0]
+    done = work(tree, sources)
+    written = int(sizes[table.destination[row]].prod())
+    produced = int(np.prod(shape_of(tree, sources), dtype=np.int64))
+    spread = written if produced < written else 0
+    return done["simple"] + spread, done["divide"], done["function"]
+
+
+def _vector_fetch(program: Program, source: Ints, destination: Ints) -> Ints:
+    """Bytes that a vector instruction moves from and to the scratchpad."""
+    regions = program.regions
+    item = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
+    in_sram = program.buffers.space[regions.buffer] == Space.SRAM
+    bytes_of = np.where(in_sram, regions.elements * item, 0)
+    total = bytes_of[destination].copy()
+    for slot in range(source.shape[1]):
+        total += np.where(source[:, slot] >= 0, bytes_of[source[:, slot]], 0)
+    return total

@@ -1,0 +1,1 @@
+"""What a mapping plan says: choices, fusion, residency, fall-backs; and its lowering."""

@@ -1,0 +1,129 @@
+"""ONNX element-wise operators as expressions of the vector unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import pi, sqrt
+from types import MappingProxyType
+
+from npusim.core.dtypes import DType
+from npusim.graph.ir import Node
+from npusim.graph.ops import operator
+from npusim.plan import vector
+from npusim.plan.expression import Expression, Value
+
+Attribute = Callable[[str], float]
+_BINARY: Mapping[str, str] = MappingProxyType(
+    {
+        "Add": "add",
+        "Sub": "sub",
+        "Mul": "mul",
+        "Pow": "pow",
+        "Max": "max",
+        "Min": "min",
+        "Sum": "add",
+        "Equal": "eq",
+        "Less": "lt",
+        "LessOrEqual": "le",
+        "Greater": "gt",
+        "GreaterOrEqual": "ge",
+        "And": "and",
+        "Or": "or",
+        "Xor": "xor",
+    }
+)
+_UNARY: Mapping[str, str] = MappingProxyType(
+    {
+        "Abs": "abs",
+        "Ceil": "ceil",
+        "Cos": "cos",
+        "Erf": "erf",
+        "Exp": "exp",
+        "Floor": "floor",
+        "Log": "log",
+        "Neg": "neg",
+        "Not": "not",
+        "Reciprocal": "reciprocal",
+        "Round": "rint",
+        "Sigmoid": "sigmoid",
+        "Sign": "sign",
+        "Sin": "sin",
+        "Softplus": "softplus",
+        "Sqrt": "sqrt",
+        "Tanh": "tanh",
+    }
+)
+
+
+def _clip(x: Sequence[Value], a: Attribute) -> Value:
+    low = x[1] if len(x) > 1 else None
+    high = x[2] if len(x) > 2 else None
+    value = x[0] if low is None else Expression("max", x[0], low)
+    return value if high is None else Expression("min", value, high)
+
+
+def _gelu(x: Sequence[Value], a: Attribute) -> Value:
+    if a("approximate") == "tanh":
+        inner = sqrt(2 / pi) * (x[0] + 0.044715 * (x[0] * x[0] * x[0]))
+        return 0.5 * x[0] * (1.0 + Expression("tanh", inner))
+    return 0.5 * x[0] * (1.0 + vector.erf(x[0] * sqrt(0.5)))
+
+
+def _mean(x: Sequence[Value], a: Attribute) -> Value:
+    return Expression("mul", _chain("add", x), 1.0 / len(x))
+
+
+def _hard_sigmoid(x: Sequence[Value], a: Attribute) -> Value:
+    return vector.clip(a("alpha") * x[0] + a("beta"), 0.0, 1.0)
+
+
+_OTHERS: Mapping[str, Callable[[Sequence[Value], Attribute], Value]] = MappingProxyType(
+    {
+        "Clip": _clip,
+        "Div": lambda x, a: Expression("div", x[0], x[1]),
+        "Elu": lambda x, a: vector.where(x[0] > 0.0, x[0], a("alpha") * (Expression("exp", x[0]) - 1.0)),
+        "Gelu": _gelu,
+        "HardSigmoid": _hard_sigmoid,
+        "HardSwish": lambda x, a: x[0] * vector.clip(x[0] * (1 / 6) + 0.5, 0.0, 1.0),
+        "Identity": lambda x, a: x[0],
+        "LeakyRelu": lambda x, a: vector.where(x[0] < 0.0, a("alpha") * x[0], x[0]),
+        "Mean": _mean,
+        "PRelu": lambda x, a: vector.where(x[0] < 0.0, x[0] * x[1], x[0]),
+        "Relu": lambda x, a: Expression("max", x[0], 0.0),
+        "Swish": lambda x, a: x[0] * vector.sigmoid(a("alpha") * x[0]),
+        "Where": lambda x, a: vector.where(x[0], x[1], x[2]),
+    }
+)
+
+
+def names() -> tuple[str, ...]:
+    """Operators that `express` knows."""
+    return tuple(sorted({*_BINARY, *_UNARY, *_OTHERS, "Cast"}))
+
+
+def express(node: Node, operands: Sequence[Value], out: DType) -> Value:
+    """The expression of an element-wise operator; rounding to `out` is left to the destination.
+
+    Absent trailing inputs are left out of `operands`.
+    """
+    if node.op == "Cast":
+        return _cast(operands[0], out)
+    if node.op in _UNARY:
+        return Expression(_UNARY[node.op], operands[0])
+    if node.op in _BINARY:
+        return _chain(_BINARY[node.op], operands)
+    return _OTHERS[node.op](operands, lambda name: operator(node.op).attribute(node, name))
+
+
+def _cast(value: Value, out: DType) -> Value:
+    """To bool: is it nonzero; to an integer: towards zero, as ONNX asks."""
+    if out.name == "bool":
+        return Expression("ne", value, 0.0)
+    return value if out.is_float else Expression("whole", value)
+
+
+def _chain(operation: str, operands: Sequence[Value]) -> Value:
+    value = operands[0]
+    for operand in operands[1:]:
+        value = Expression(operation, value, operand)
+    return value

@@ -1,0 +1,94 @@
+"""The machine as claims see it: closed forms per core, arrays in and out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from npusim.hw import closed_forms
+from npusim.hw.closed_forms import Ints, Stationary
+from npusim.hw.machine import Machine
+
+
+class Hardware:
+    """Prices for claims; `machine` has every field."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    @property
+    def cores(self) -> int:
+        """Number of cores."""
+        return self.machine.cores
+
+    @property
+    def sram_bytes(self) -> int:
+        """Scratchpad of one core."""
+        return self.machine.core.sram.size_bytes
+
+    @property
+    def acc_bytes(self) -> int:
+        """Accumulators of one core."""
+        return self.machine.core.accumulators.size_bytes
+
+    def runs(self, dtype_name: str) -> bool:
+        """Whether the matrix unit takes operands of this dtype."""
+        return dtype_name in self.machine.core.matrix.rates
+
+    def matrix_cycles(
+        self,
+        m: ArrayLike,
+        n: ArrayLike,
+        k: ArrayLike,
+        dtype_name: str,
+        stationary: Stationary = "B",
+        tile: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+    ) -> Ints:
+        """Cycles in which the array is occupied by a product cut into (m, n, k) tiles."""
+        matrix = self.machine.core.matrix
+        if tile is None:
+            return closed_forms.occupied_cycles(
+                matrix, closed_forms.folds(matrix, m, n, k, dtype_name, stationary)
+            )
+        total: Ints = np.zeros((), np.int64)
+        for rows, row_count in _tiled(m, tile[0]):
+            for columns, column_count in _tiled(n, tile[1]):
+                for depth, depth_count in _tiled(k, tile[2]):
+                    work = closed_forms.folds(matrix, rows, columns, depth, dtype_name, stationary)
+                    one = closed_forms.occupied_cycles(matrix, work)
+                    total = total + one * row_count * column_count * depth_count
+        return total
+
+    def matrix_overhead_cycles(self) -> int:
+        """Fill and drain of one back-to-back run."""
+        matrix = self.machine.core.matrix
+        return 2 * matrix.rows + matrix.columns - 2
+
+    def vector_cycles(
+        self,
+        simple: ArrayLike,
+        divide: ArrayLike = 0,
+        function: ArrayLike = 0,
+        instructions: ArrayLike = 1,
+    ) -> Ints:
+        """Cycles of so many element operations, spread over so many instructions."""
+        vector = self.machine.core.vector
+        busy = closed_forms.vector_cycles(vector, simple, divide, function) - vector.start_cycles
+        return busy + vector.start_cycles * np.asarray(instructions, np.int64)
+
+    def first_bytes_cycles(self, size_bytes: ArrayLike) -> Ints:
+        """From a cold start to the arrival of the first tiles: latency, then the port."""
+        machine = self.machine
+        network = machine.noc.latency_cycles / machine.noc.clock_hz
+        seconds = 2 * network + machine.dram.unloaded_read_ns * 1e-9
+        latency = seconds * machine.core.clock_hz + machine.core.dma.descriptor_cycles
+        share = machine.dram_bytes_per_cycle / machine.cores
+        return np.ceil(latency + np.asarray(size_bytes) / share).astype(np.int64)
+
+
+def _tiled(extent: ArrayLike, tile: ArrayLike) -> list[tuple[Ints, Ints]]:
+    """(size, how many) of whole tiles and of the rest."""
+    total, size = np.asarray(extent, np.int64), np.asarray(tile, np.int64)
+    size = np.minimum(size, np.maximum(total, 1))
+    whole, rest = total // size, total % size
+    return [(size, whole), (np.maximum(rest, 1), (rest > 0).astype(np.int64))]

@@ -1,0 +1,143 @@
+"""Kernels: a function that tiles an operator, its space of choices, and its claim."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from npusim.core.errors import InputError, Problem, choose_from, source_place
+from npusim.graph.ir import Graph, Node
+from npusim.plan.claim import Claim
+from npusim.plan.grid import Splits
+from npusim.plan.hardware import Hardware
+from npusim.plan.operation import Operation
+
+Options = Sequence[Any] | Splits
+Body = Callable[..., None]
+Pricing = Callable[[Operation, Hardware, Any], Claim]
+Group = Callable[[Graph, Sequence[Node]], "str | None"]
+Find = Callable[[Graph, Node], "Sequence[Node] | None"]
+
+
+class Unsuited(Exception):
+    """A kernel cannot run this operator on this machine; the text says why."""
+
+
+def pow2(low: int, high: int) -> tuple[int, ...]:
+    """The powers of two from `low` to `high`, both included."""
+    values = []
+    while low <= high:
+        values.append(low)
+        low *= 2
+    return tuple(values)
+
+
+@dataclass(eq=False)
+class Kernel:
+    """A way to run some operators; call it with choices to use it in a plan."""
+
+    name: str
+    body: Body
+    operators: tuple[str, ...]
+    space: Mapping[str, Options]
+    group: Group | None
+    find: Find | None
+    defaults: Mapping[str, Any]
+    pricing: Pricing | None = field(default=None)
+
+    def claim(self, pricing: Pricing) -> Pricing:
+        """Attach the claim: `(op, hw, c) -> Claim`, where c holds arrays of all choices."""
+        self.pricing = pricing
+        return pricing
+
+    def __call__(self, **choices: Any) -> Use:
+        """This kernel with some choices made; the others are left to its claim."""
+        problems = [
+            Problem(
+                f"kernel {self.name} has no choice {name!r}",
+                hints=choose_from(name, list(self.defaults)),
+            )
+            for name in choices
+            if name not in self.defaults
+        ]
+        problems += [
+            Problem(f"kernel {self.name}: {name}={value!r} is not like {self.defaults[name]!r}")
+            for name, value in choices.items()
+            if name in self.defaults and not _alike(value, self.defaults[name])
+        ]
+        if problems:
+            raise InputError(*problems)
+        return Use(self, choices)
+
+    @property
+    def summary(self) -> str:
+        """First line of its docstring."""
+        return (self.body.__doc__ or "").strip().partition("\n")[0]
+
+    def place(self) -> Any:
+        """Where it is written."""
+        code = self.body.__code__
+        return source_place(Path(code.co_filename), code.co_firstlineno)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A kernel and the choices a plan has made for it."""
+
+    kernel: Kernel
+    choices: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        """As it is written in a plan."""
+        made = ", ".join(f"{name}={value!r}" for name, value in self.choices.items())
+        return f"{self.kernel.name}({made})"
+
+
+def kernel(
+    *operators: str,
+    space: Mapping[str, Options] | None = None,
+    group: Group | None = None,
+    find: Find | None = None,
+) -> Callable[[Body], Kernel]:
+    """Declare a kernel for these ONNX operators.
+
+    `space` lists the options of each choice; a choice without options keeps its default.
+    `group` says what is wrong with running several operators at once (None: nothing); without
+    it, fusing is refused. `find` names the operators around one that belong to it without being
+    asked, such as the conversions around an integer product.
+    """
+
+    def declare(body: Body) -> Kernel:
+        parameters = inspect.signature(body).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        missing = [name for name, value in defaults.items() if value is inspect.Parameter.empty]
+        strange = sorted(set(space or {}) - set(defaults))
+        if missing or strange:
+            raise InputError(
+                f"kernel {body.__name__}: choices without a default {missing}, options for "
+                f"unknown choices {strange}"
+            )
+        return Kernel(body.__name__, body, operators, dict(space or {}), group, find, defaults)
+
+    return declare
+
+
+def _alike(value: Any, default: Any) -> bool:
+    if isinstance(default, bool) or isinstance(value, bool):
+        return isinstance(value, bool) and isinstance(default, bool)
+    if isinstance(default, int):
+        return isinstance(value, int) and value > 0
+    return isinstance(value, type(default))
+
+
+def kernels(modules: Iterable[Any]) -> list[Kernel]:
+    """All kernels that these modules define, in order."""
+    found: dict[str, Kernel] = {}
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, Kernel) and value.body.__module__ == module.__name__:
+                found[value.name] = value
+    return list(found.values())

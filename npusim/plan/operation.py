@@ -1,0 +1,135 @@
+"""An operator, or a fused group of them, as a kernel sees it: operands by their ONNX names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from typing import Any
+
+from npusim.core.dtypes import DType, dtype
+from npusim.graph.ir import Graph, Node, Tensor
+from npusim.graph.ops import operator
+from npusim.hw.machine import Machine
+from npusim.plan.epilogue import Epilogue
+from npusim.plan.view import View
+
+Locate = Callable[[str], View]
+
+
+class Operation:
+    """One operator, or a fused group: `nodes` are all of it, in order, `node` leads it."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        nodes: Sequence[Node],
+        node: Node,
+        machine: Machine,
+        locate: Locate | None = None,
+    ) -> None:
+        self.graph = graph
+        self.nodes = tuple(nodes)
+        self.node = node
+        self.machine = machine
+        self._locate = locate
+
+    @cached_property
+    def parts(self) -> tuple[Operation, ...]:
+        """Each operator of the group by itself."""
+        return tuple(
+            Operation(self.graph, (n,), n, self.machine, self._locate) for n in self.nodes
+        )
+
+    @property
+    def following(self) -> tuple[Node, ...]:
+        """The operators fused behind the leading one."""
+        return tuple(node for node in self.nodes if node is not self.node)
+
+    @property
+    def name(self) -> str:
+        """Name of the operator in the graph."""
+        return self.node.name
+
+    @property
+    def kind(self) -> str:
+        """ONNX name of the operator."""
+        return self.node.op
+
+    def tensor(self, formal: str) -> Tensor | None:
+        """The operand called `formal` in the ONNX schema, None if it is absent."""
+        name = _actual(self.node, formal)
+        return self.graph.tensors[name] if name else None
+
+    def given(self, formal: str) -> Tensor:
+        """The operand called `formal`, which must be present."""
+        tensor = self.tensor(formal)
+        if tensor is None:
+            raise KeyError(f"{self.kind} {self.name} has no {formal}")
+        return tensor
+
+    def __getattr__(self, formal: str) -> View:
+        """`op.A` is the operand A in memory; AttributeError if it is absent."""
+        if formal.startswith("_"):
+            raise AttributeError(formal)
+        tensor = self.tensor(formal)
+        if tensor is None:
+            raise AttributeError(f"{self.kind} {self.name} has no operand {formal}")
+        return self.view(tensor.name)
+
+    def view(self, tensor: str) -> View:
+        """Any tensor of the graph in memory (or its tap, where it never reaches memory)."""
+        if self._locate is None:
+            raise AttributeError("claims know shapes, not places: use tensor() or given()")
+        return self._locate(tensor)
+
+    def attribute(self, name: str) -> Any:
+        """The operator's attribute, or ONNX's default for it."""
+        return operator(self.kind).attribute(self.node, name)
+
+    def bytes(self, formal: str) -> int:
+        """Bytes of one operand, 0 if it is absent."""
+        tensor = self.tensor(formal)
+        return tensor.size_bytes if tensor else 0
+
+    @property
+    def result(self) -> Tensor:
+        """What the last operator of the group writes."""
+        return self.graph.tensors[self.nodes[-1].outputs[0]]
+
+    @cached_property
+    def Y(self) -> View:
+        """The first output of the operator, or of the last one fused behind it."""
+        return self.view(self.result.name)
+
+    def accumulate(self, operand: DType) -> DType:
+        """The dtype in which the matrix unit sums products of `operand`."""
+        return dtype(self.machine.core.matrix.accumulate[operand.name])
+
+    def fused_operands(self) -> list[Tensor]:
+        """Tensors that the operators fused behind the leading one read besides its output."""
+        epilogue = Epilogue(self.graph, self.node, self.following, self.view)
+        return [self.graph.tensors[name] for name in epilogue.operands()]
+
+    @cached_property
+    def epilogue(self) -> Epilogue | None:
+        """What the element-wise operators fused behind this one do, None without any."""
+        if not self.following:
+            return None
+        return Epilogue(self.graph, self.node, self.following, self.view)
+
+
+@cache
+def formals(op: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of an operator's inputs and outputs in the ONNX schema."""
+    import onnx
+
+    schema = onnx.defs.get_schema(op, 28)
+    return tuple(i.name for i in schema.inputs), tuple(o.name for o in schema.outputs)
+
+
+def _actual(node: Node, formal: str) -> str:
+    inputs, outputs = formals(node.op)
+    for names, actual in ((inputs, node.inputs), (outputs, node.outputs)):
+        if formal in names and names.index(formal) < len(actual):
+            return actual[names.index(formal)]
+    return ""

@@ -1,0 +1,112 @@
+"""Where a program's data lies: arenas per memory and core, and what to say when it is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from npusim.core.dtypes import DType
+from npusim.core.errors import InputError, Problem
+from npusim.core.units import kib
+from npusim.hw.machine import Machine
+from npusim.plan.axis import Loops
+from npusim.plan.mistakes import kernel_line
+from npusim.plan.view import View
+from npusim.program.arena import Arena
+from npusim.program.builder import Builder
+from npusim.program.kinds import Space
+
+if TYPE_CHECKING:
+    from npusim.plan.tile import Buffer
+
+#: Alignment of tensors in DRAM and shared SRAM; a multiple of every request size.
+TENSOR_ALIGNMENT_BYTES = 4096
+
+
+class Room:
+    """Allocates buffers of kernels and tensors of the graph; one per program."""
+
+    def __init__(self, builder: Builder, machine: Machine) -> None:
+        self.builder = builder
+        self.machine = machine
+        self._arenas = self._empty(machine)
+        self._held: list[tuple[Arena, int]] = []
+
+    @staticmethod
+    def _empty(machine: Machine) -> dict[tuple[Space, int], Arena]:
+        core = machine.core
+        arenas = {(Space.DRAM, -1): Arena(machine.dram.size_bytes, TENSOR_ALIGNMENT_BYTES)}
+        if machine.shared_sram is not None:
+            size = machine.shared_sram.size_bytes
+            arenas[Space.SHARED, -1] = Arena(size, TENSOR_ALIGNMENT_BYTES)
+        for number in range(machine.cores):
+            arenas[Space.SRAM, number] = Arena(core.sram.size_bytes, core.sram.bank_width_bytes)
+            arenas[Space.ACC, number] = Arena(core.accumulators.size_bytes)
+        return arenas
+
+    def place(self, buffer: Buffer, core: int, slot_of: int, others: Sequence[Buffer]) -> int:
+        """The number of a new slot of a kernel's buffer, freed by `release`."""
+        arena = self._arenas[buffer.space, core]
+        offset = arena.allocate(buffer.slot_bytes)
+        if offset is None:
+            raise self._full(buffer, core, others)
+        self._held.append((arena, offset))
+        return self.builder.buffer(
+            buffer.space, core, buffer.dtype, offset, buffer.slot_bytes, buffer.name, slot_of
+        )
+
+    def release(self) -> None:
+        """The kernel has ended: its buffers may be overwritten once they have been read."""
+        for arena, offset in self._held:
+            arena.free(offset)
+        self._held.clear()
+
+    def tensor(self, name: str, dtype: DType, size_bytes: int, space: Space = Space.DRAM) -> int:
+        """The number of a buffer for a whole tensor, never freed."""
+        arena = self._arenas.get((space, -1))
+        offset = arena.allocate(size_bytes) if arena else None
+        if offset is None or arena is None:
+            limit = kib(arena.size_bytes) if arena else "absent on this machine"
+            used = kib(arena.used_bytes()) if arena else "0 B"
+            raise InputError(
+                f"{name} needs {kib(size_bytes)} of {space.name.lower()}, which is {limit} "
+                f"({used} in use)"
+            )
+        return self.builder.buffer(space, -1, dtype, offset, size_bytes, name)
+
+    def scratch(
+        self, name: str, dtype: DType, shape: Sequence[int], axes: Sequence[str], loops: Loops
+    ) -> View:
+        """A kernel's own tensor: in shared SRAM if there is room, else in DRAM."""
+        size_bytes = prod(shape) * dtype.itemsize
+        for space in (Space.SHARED, Space.DRAM):
+            arena = self._arenas.get((space, -1))
+            offset = arena.allocate(size_bytes) if arena else None
+            if arena is not None and offset is not None:
+                self._held.append((arena, offset))
+                number = self.builder.buffer(space, -1, dtype, offset, size_bytes, name)
+                return View(
+                    self.builder, loops, name, number, dtype, axes, shape, contiguous(shape, dtype)
+                )
+        raise InputError(f"{name} needs {kib(size_bytes)}, more than DRAM has left")
+
+    def _full(self, buffer: Buffer, core: int, others: Sequence[Buffer]) -> InputError:
+        same = [b for b in others if b.space is buffer.space]
+        arena = self._arenas[buffer.space, core]
+        wanted = sum(b.slots * b.slot_bytes for b in same)
+        listed = "; ".join(f"{b!r} = {kib(b.slots * b.slot_bytes)}" for b in same)
+        memory = buffer.space.name.lower()
+        return InputError(
+            Problem(
+                f"the buffers do not fit: together {kib(wanted)}, {memory} of one core is "
+                f"{kib(arena.size_bytes)} (short by {kib(max(wanted - arena.size_bytes, 0))})",
+                kernel_line(),
+                (f"buffers in {memory}: {listed}",),
+            )
+        )
+
+
+def contiguous(shape: Sequence[int], dtype: DType) -> tuple[int, ...]:
+    """Byte strides of a row-major tensor."""
+    return tuple(prod(shape[d + 1 :]) * dtype.itemsize for d in range(len(shape)))

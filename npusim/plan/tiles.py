@@ -1,0 +1,369 @@
+"""What a kernel talks to: buffers, copies, the matrix and the vector unit, one verb each.
+
+    sram acc shared        room for tiles (slots=2 is double buffering)
+    load store copy gather DMA
+    mma vec                the compute units
+    holds                  show a tile as a piece of a graph tensor, for validation
+    order wait event       edges by hand
+    split deal             who does what
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from npusim.core.dtypes import DType, dtype
+from npusim.hw.machine import Machine
+from npusim.plan.axis import Axis, Loops, Span
+from npusim.plan.epilogue import Epilogue
+from npusim.plan.expression import Operand, Value, flatten
+from npusim.plan.grid import Along, Grid, shares, spread
+from npusim.plan.mistakes import mistake
+from npusim.plan.partial import add_parts, parts_view
+from npusim.plan.room import Room
+from npusim.plan.tile import Buffer, Ring, Shape, Slot, Tile
+from npusim.plan.view import Piece, View
+from npusim.program.builder import HOLD, WAIT, Builder
+from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space
+from npusim.program.vector_isa import shape_of
+
+_COPY, _MMA, _VECTOR = int(Kind.COPY), int(Kind.MMA), int(Kind.VECTOR)
+
+
+class Tiles:
+    """One kernel at work: emits instructions for the core that `split` or `deal` has chosen."""
+
+    def __init__(self, builder: Builder, machine: Machine, room: Room, loops: Loops) -> None:
+        self.builder = builder
+        self.machine = machine
+        self.core = 0
+        self._room = room
+        self._loops = loops
+        self._queues = builder.dma_queues
+        self._streams_per_core = 2 + builder.dma_queues
+        self._buffers: list[Buffer] = []
+        self._helpers: dict[str, Buffer] = {}
+        self._parts: dict[View, View] = {}
+
+    # ---------------------------------------------------------------- room
+
+    def sram(
+        self, element: DType | str, *shape: int, slots: int = 1, name: str | None = None
+    ) -> Buffer:
+        """Room in the scratchpad of every core that uses it."""
+        return self._declare(Space.SRAM, element, shape, slots, name)
+
+    def acc(
+        self, element: DType | str, *shape: int, slots: int = 1, name: str | None = None
+    ) -> Buffer:
+        """Room in the accumulators of every core that uses it."""
+        return self._declare(Space.ACC, element, shape, slots, name)
+
+    def shared(self, element: DType | str, *shape: int, axes: str, name: str) -> View:
+        """A tensor for this kernel alone in shared SRAM, or in DRAM where that is too small."""
+        return self._room.scratch(name, _dtype(element), shape, axes.split(), self._loops)
+
+    def helper(self, name: str, element: DType, *shape: int) -> Buffer:
+        """A scratchpad buffer that a verb needs for itself, the same one each time."""
+        if name not in self._helpers:
+            self._helpers[name] = self.sram(element, *shape, name=name)
+        return self._helpers[name]
+
+    def parts(self, view: View, element: DType, count: int) -> View:
+        """Room for `count` partial results of all that `view` sees, the same each time."""
+        if view not in self._parts:
+            self._parts[view] = parts_view(self, view, element, count)
+        return self._parts[view]
+
+    def _declare(
+        self, space: Space, element: DType | str, shape: Shape, slots: int, name: str | None
+    ) -> Buffer:
+        number = len(self._buffers)
+        label = name or f"{space.name.lower()}{number}"
+        queue = sum(b.space is Space.SRAM for b in self._buffers) % (self._queues - 1)
+        if min(shape, default=1) < 1 or slots < 1:
+            raise mistake(f"buffer {label}: shape {shape} and slots {slots} must be positive")
+        buffer = Buffer(self, space, _dtype(element), shape, slots, label, queue)
+        self._buffers.append(buffer)
+        return buffer
+
+    def allocate(self, buffer: Buffer, core: int) -> Ring:
+        """Places for all slots of a buffer on one core.
+
+        Raises InputError that lists all buffers of the kernel when they do not fit.
+        """
+        first = -1
+        slots = []
+        for _ in range(buffer.slots):
+            number = self._room.place(buffer, core, first, self._buffers)
+            first = number if first < 0 else first
+            slots.append(Slot(self, buffer, number))
+        return Ring(slots)
+
+    # ---------------------------------------------------------------- copies
+
+    def load(self, buffer: Buffer, piece: Piece, *, keep: bool = False) -> Tile:
+        """Copy a piece of a tensor into the next slot, laid out in the piece's memory order.
+
+        With `keep`, a piece that is still in one of the slots is not copied again; the kernel
+        must not write it meanwhile.
+        """
+        if keep:
+            ring = buffer.ring(self.core)
+            found = ring.find(piece)
+            if found is not None:
+                return found
+        tile = buffer.next(self.core, piece.shape, piece.order)
+        if keep:
+            ring.loaded[piece] = (ring.turn, tile)
+        self._copy(tile.region, piece.region, buffer.queue, piece.empty, tile.dtype, piece.dtype)
+        return tile
+
+    def store(
+        self,
+        piece: Piece,
+        source: Operand,
+        *,
+        via: Buffer | None = None,
+        epilogue: Epilogue | None = None,
+        add_over: Along | None = None,
+    ) -> None:
+        """Copy a tile to a piece of a tensor.
+
+        Accumulators, another dtype or an epilogue go through the vector unit into `via` first.
+        `add_over` sums the parts that other cores computed of the same piece.
+        """
+        tile = self.tile(source)
+        shared = add_over is not None and add_over.parts > 1
+        if shared and not add_parts(self, add_over, piece, tile):
+            return
+        if epilogue is not None:
+            tile = epilogue.apply(self, piece, tile, via)
+        elif via is not None:
+            tile = self.vec(via, tile)
+        self._copy(
+            piece.region, tile.region, self._queues - 1, piece.empty, piece.dtype, tile.dtype
+        )
+
+    def copy(self, destination: Piece | Tile, source: Piece | Tile, queue: int = 0) -> None:
+        """Copy between any two places of the same shape, on one of the load queues."""
+        if destination.shape != source.shape:
+            raise mistake(f"copy of {source.shape} to {destination.shape}")
+        empty = isinstance(source, Piece) and source.empty
+        self._copy(
+            destination.region, source.region, queue, empty, destination.dtype, source.dtype
+        )
+
+    def gather(self, buffer: Buffer, table: Piece, rows: Tile) -> Tile:
+        """Copy the rows of `table` that the integer tile `rows` [count] numbers."""
+        tile = buffer.next(self.core, (rows.rows * rows.columns, *table.shape[1:]), None)
+        if not table.empty:
+            self._emit(buffer.queue + 2, _COPY, tile.region, table.region, rows.region)
+        return tile
+
+    def _copy(
+        self, to: int, source: int, queue: int, empty: bool, to_type: DType, from_type: DType
+    ) -> None:
+        if to_type is not from_type:
+            raise mistake(f"a copy moves bytes: {from_type} cannot become {to_type} on the way")
+        if not empty:
+            self._emit(queue + 2, _COPY, to, source, -1)
+
+    # ---------------------------------------------------------------- compute
+
+    def mma(
+        self,
+        c: Operand,
+        a: Operand,
+        b: Operand,
+        *,
+        first: bool = False,
+        transpose_b: bool = False,
+        stationary: str = "B",
+        zero_a: int = 0,
+        zero_b: int = 0,
+    ) -> Tile:
+        """C (+)= A B on the matrix unit; `first` overwrites C, `stationary` stays in the array.
+
+        Shapes: A [m, k], B [k, n] ([n, k] if transposed), C [m, n] in the accumulators. Integer
+        operands may have zero points, which are subtracted as they enter the array.
+        """
+        left, right = self.tile(a), self.tile(b)
+        if transpose_b:
+            right = right.T
+        if left.columns != right.rows:
+            raise mistake(f"mma: {left} has {left.columns} columns, {right} {right.rows} rows")
+        target = self._target(c, left.rows, right.columns, first)
+        if left.dtype is not right.dtype and left.dtype.is_float:
+            raise mistake(f"mma: operands of different dtypes, {left} and {right}")
+        flags = first | (stationary == "A") << 1
+        self._emit(0, _MMA, target.region, left.region, right.region, flags, zero_a, zero_b)
+        return target
+
+    def _target(self, c: Operand, rows: int, columns: int, first: bool) -> Tile:
+        if isinstance(c, Buffer) and len(c.shape) == 2:
+            if first:
+                return c.next(self.core, (rows, columns))
+            tile = c.held(self.core)
+        else:
+            tile = self.tile(c)
+        if tile.space is not Space.ACC:
+            raise mistake(f"mma writes accumulators, not {tile}", "declare it with t.acc(...)")
+        if (tile.rows, tile.columns) != (rows, columns):
+            raise mistake(f"mma: the product is {rows}x{columns}, the target {tile}")
+        return tile
+
+    def vec(self, destination: Operand, value: Value) -> Tile:
+        """Evaluate an expression on the vector unit, in fp32 or int32, rounded once at the end.
+
+        A buffer as destination takes its next slot, unless it is an operand too.
+        """
+        leaves: list[Operand] = []
+        numbers: list[float] = []
+        tree = flatten(value, leaves, numbers, self._same)
+        if len(leaves) > VECTOR_SOURCES or len(numbers) > VECTOR_IMMEDIATES:
+            raise mistake(
+                f"one vector instruction takes {VECTOR_SOURCES} tiles and {VECTOR_IMMEDIATES} "
+                f"numbers, found {len(leaves)} and {len(numbers)}",
+                "split the expression in two",
+            )
+        sources = self._clipped(leaves)
+        shape = shape_of(tree, [tile.shape for tile in sources])
+        target = self._destination(destination, shape, leaves)
+        slots = [tile.region for tile in sources] + [-1] * (VECTOR_SOURCES - len(sources))
+        constants = self.builder.immediates(numbers)
+        self._emit(
+            1, _VECTOR, self.builder.expression(tree), target.region, *slots, constants
+        )  # fmt: skip
+        return target
+
+    @staticmethod
+    def _same(operand: Operand) -> Operand:
+        return operand
+
+    def _clipped(self, leaves: Sequence[Operand]) -> list[Tile]:
+        """Tiles of all leaves; one given by its buffer shrinks to what the others have."""
+        tiles = [self.tile(leaf) for leaf in leaves]
+        if all(tile.shape == tiles[0].shape for tile in tiles):
+            return tiles
+        rank = max(len(tile.shape) for tile in tiles)
+        fixed = [t for t, leaf in zip(tiles, leaves, strict=True) if leaf is t] or tiles
+        limit = [
+            min((_dim(t, rank, d) for t in fixed if _dim(t, rank, d) != 1), default=None)
+            for d in range(rank)
+        ]
+        return [
+            tile if leaf is tile else tile.clip(_clip(tile.shape, limit[rank - len(tile.shape) :]))
+            for tile, leaf in zip(tiles, leaves, strict=True)
+        ]
+
+    def _destination(self, destination: Operand, shape: Shape, leaves: list[Operand]) -> Tile:
+        if not isinstance(destination, Buffer):
+            target = self.tile(destination)
+            if shape and _broadcasts(shape, target.shape):
+                return target
+            if not shape:
+                return target
+            raise mistake(f"vec: a value of {shape} does not fit {target}")
+        full = destination.shape
+        wanted = (1,) * (len(full) - len(shape)) + shape if shape else full
+        if any(leaf is destination for leaf in leaves):
+            return destination.held(self.core).clip(wanted)
+        return destination.next(self.core, wanted)
+
+    # ---------------------------------------------------------------- validation, order
+
+    def holds(self, piece: Piece, source: Operand) -> None:
+        """Show that a tile now is that piece of a graph tensor that never reaches memory."""
+        tile = self.tile(source)
+        if tile.shape != piece.shape:
+            raise mistake(f"holds: {tile} is not a piece of shape {piece.shape}")
+        self.builder.note(HOLD, piece.region, tile.region)
+
+    @contextmanager
+    def order(self, how: str) -> Iterator[None]:
+        """`with t.order("by hand")`: no edges are derived inside; place them with `wait`."""
+        if how != "by hand":
+            raise mistake(f'order is "by hand" or left to the buffers, found {how!r}')
+        first = self.builder.count
+        yield
+        self.builder.by_hand(first)
+
+    def event(self) -> int:
+        """The completion of the instruction emitted last."""
+        return self.builder.count - 1
+
+    def wait(self, *events: int) -> None:
+        """The instruction emitted next waits for these events."""
+        for event in events:
+            self.builder.note(WAIT, event)
+
+    # ---------------------------------------------------------------- work for the cores
+
+    def split(self, grid: Grid, *axes: Axis) -> Iterator[tuple[Any, ...]]:
+        """One slice of each axis per core: yields (place, slice, slice, ...).
+
+        The axis that is reduced over cores runs backwards, so that the core that adds comes last.
+        """
+        for place in grid.places([axis.name for axis in axes], self.machine.cores):
+            slices = [shares(axis, place, self._loops) for axis in axes]
+            if all(len(part) for part in slices):
+                self.core = place.core
+                yield (place, *slices)
+
+    def deal(self, *axes: Axis | Sequence[Any], weigh: Any = None) -> Iterator[tuple[Any, ...]]:
+        """All combinations of positions, dealt to the cores: yields (core, item, ...).
+
+        Without `weigh` each core gets a run of neighbours; with it, heavy ones go first to
+        whichever core has least.
+        """
+        for core, items in enumerate(spread(axes, self.machine.cores, weigh)):
+            self.core = core
+            for item in items:
+                self._mark(axes, item)
+                yield (core, *item)
+
+    def _mark(self, axes: Sequence[Any], item: tuple[Any, ...]) -> None:
+        for number, (axis, position) in enumerate(zip(axes, item, strict=True)):
+            if isinstance(position, Span):
+                self._loops.enter(self._loops.slot(position.axis), position.index)
+            else:
+                name = axis.name if isinstance(axis, Axis) else f"i{number}"
+                self._loops.enter(self._loops.slot(name), position)
+
+    # ---------------------------------------------------------------- inside
+
+    def tile(self, operand: Operand) -> Tile:
+        """The tile an operand means: itself, or what a buffer holds on this core."""
+        if isinstance(operand, Tile):
+            return operand
+        if isinstance(operand, Buffer):
+            return operand.held(self.core)
+        raise mistake(f"a tile or buffer is needed here, found {type(operand).__name__}")
+
+    def _emit(self, unit: int, kind: int, *operands: int) -> None:
+        builder = self.builder
+        if self._loops.moved:
+            self._loops.moved = False
+            builder.at(self._loops.indices)
+        builder.emit(self.core * self._streams_per_core + unit, kind, *operands)
+
+
+def _dtype(element: DType | str) -> DType:
+    return element if isinstance(element, DType) else dtype(element)
+
+
+def _dim(tile: Tile, rank: int, d: int) -> int:
+    at = d - rank + len(tile.shape)
+    return tile.shape[at] if at >= 0 else 1
+
+
+def _clip(shape: Shape, limit: Sequence[int | None]) -> Shape:
+    return tuple(s if top is None else min(s, top) for s, top in zip(shape, limit, strict=True))
+
+
+def _broadcasts(shape: Shape, to: Shape) -> bool:
+    lead = len(to) - len(shape)
+    return lead >= 0 and all(s in (1, t) for s, t in zip(shape, to[lead:], strict=True))

@@ -1,0 +1,174 @@
+"""From the builder's flat log to frozen columns: one pass per kind, all in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from npusim.program.accesses import accesses
+from npusim.program.hazards import find_hazards
+from npusim.program.kinds import RANK, VECTOR_SOURCES, Kind
+from npusim.program.program import (
+    Buffers,
+    Copies,
+    Edges,
+    Holds,
+    Hosts,
+    Instructions,
+    Ints,
+    Layer,
+    Mmas,
+    Program,
+    Regions,
+    Stream,
+    Vectors,
+)
+
+_HOLD, _WAIT = 16, 17
+_STREAM, _KIND, _POINT, _A = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What the builder collected; see builder.Builder for the meaning of each part."""
+
+    cores: int
+    streams: tuple[Stream, ...]
+    log: Ints
+    points: Ints
+    buffers: Ints
+    buffer_names: tuple[str, ...]
+    regions: tuple[tuple[int, int, tuple[int, ...], tuple[int, ...], int], ...]
+    expressions: tuple[Any, ...]
+    immediates: NDArray[np.float64]
+    hosts: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int], ...]
+    layers: tuple[tuple[int, Layer], ...]
+    by_hand: tuple[tuple[int, int], ...]
+    tensors: Mapping[str, int]
+    taps: Mapping[str, int]
+    initial: tuple[str, ...]
+
+
+def assemble(draft: Draft) -> Program:
+    """The program of a draft, with its edges."""
+    log = draft.log
+    real = log[:, _KIND] < _HOLD
+    number = np.cumsum(real) - 1
+    rows = log[real]
+    kinds = rows[:, _KIND]
+    buffers = _buffers(draft)
+    program = Program(
+        buffers=buffers,
+        regions=_regions(draft, buffers),
+        instructions=_instructions(draft, rows),
+        edges=Edges(np.zeros(len(rows) + 1, np.int64), _none(), _none()),
+        copies=_copies(rows[kinds == Kind.COPY]),
+        mmas=_mmas(rows[kinds == Kind.MMA]),
+        vectors=_vectors(rows[kinds == Kind.VECTOR], draft.immediates),
+        hosts=_hosts(draft),
+        holds=_holds(log, number),
+        points=draft.points,
+        expressions=draft.expressions,
+        layers=tuple(layer for _, layer in draft.layers),
+        streams=draft.streams,
+        tensors=draft.tensors,
+        taps=draft.taps,
+        initial=draft.initial,
+        cores=draft.cores,
+    )
+    return _with_edges(program, draft, _waits(log, number))
+
+
+def _with_edges(program: Program, draft: Draft, waits: tuple[Ints, Ints]) -> Program:
+    by_hand = np.zeros(len(program), np.bool_)
+    for first, last in draft.by_hand:
+        by_hand[first:last] = True
+    touched = accesses(program)
+    found = find_hazards(program, touched, by_hand, waits)
+    buffers = replace(program.buffers, first_use=found.first_use, last_use=found.last_use)
+    mmas = replace(program.mmas, kept=found.kept)
+    return replace(program, edges=found.edges, buffers=buffers, mmas=mmas)
+
+
+def _none() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+def _buffers(draft: Draft) -> Buffers:
+    space, core, dtype, offset, size_bytes, slot_of = (draft.buffers[:, i].copy() for i in range(6))
+    unused = np.full(len(space), -1, np.int64)
+    return Buffers(
+        space, core, dtype, offset, size_bytes, slot_of, unused, unused, draft.buffer_names
+    )
+
+
+def _regions(draft: Draft, buffers: Buffers) -> Regions:
+    count = len(draft.regions)
+    buffer = np.fromiter((r[0] for r in draft.regions), np.int64, count)
+    return Regions(
+        buffer=buffer,
+        offset=np.fromiter((r[1] for r in draft.regions), np.int64, count),
+        sizes=np.array([r[2] for r in draft.regions], np.int64).reshape(-1, RANK),
+        strides=np.array([r[3] for r in draft.regions], np.int64).reshape(-1, RANK),
+        dtype=buffers.dtype[buffer],
+        split=np.fromiter((r[4] for r in draft.regions), np.int64, count),
+    )
+
+
+def _instructions(draft: Draft, rows: Ints) -> Instructions:
+    kinds = rows[:, _KIND].copy()
+    row = np.zeros(len(rows), np.int64)
+    for kind in Kind:
+        mine = kinds == kind
+        row[mine] = np.arange(mine.sum())
+    starts = np.array([first for first, _ in draft.layers], np.int64)
+    layer = np.searchsorted(starts, np.arange(len(rows)), side="right") - 1
+    return Instructions(rows[:, _STREAM].copy(), kinds, row, layer, rows[:, _POINT].copy())
+
+
+def _copies(rows: Ints) -> Copies:
+    return Copies(*(rows[:, _A + i].copy() for i in range(3)))
+
+
+def _mmas(rows: Ints) -> Mmas:
+    c, a, b, flags, zero_a, zero_b = (rows[:, _A + i].copy() for i in range(6))
+    return Mmas(c, a, b, flags & 1, flags >> 1 & 1, zero_a, zero_b, np.zeros(len(rows), np.int64))
+
+
+def _vectors(rows: Ints, immediates: NDArray[np.float64]) -> Vectors:
+    sources = rows[:, _A + 2 : _A + 2 + VECTOR_SOURCES].copy()
+    return Vectors(
+        rows[:, _A].copy(), rows[:, _A + 1].copy(), sources, immediates[rows[:, _A + 6]]
+    )
+
+
+def _hosts(draft: Draft) -> Hosts:
+    reads = [read for _, read, _, _ in draft.hosts]
+    writes = [write for _, _, write, _ in draft.hosts]
+    return Hosts(
+        node=tuple(node for node, _, _, _ in draft.hosts),
+        read_ptr=_pointers(reads),
+        read=np.array([r for group in reads for r in group], np.int64),
+        write_ptr=_pointers(writes),
+        write=np.array([w for group in writes for w in group], np.int64),
+        elements=np.array([elements for _, _, _, elements in draft.hosts], np.int64),
+    )
+
+
+def _pointers(groups: list[tuple[int, ...]]) -> Ints:
+    return np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
+
+
+def _holds(log: Ints, number: Ints) -> Holds:
+    mine = log[:, _KIND] == _HOLD
+    return Holds(number[mine], log[mine, _A].copy(), log[mine, _A + 1].copy())
+
+
+def _waits(log: Ints, number: Ints) -> tuple[Ints, Ints]:
+    """Edges placed by hand: (the instruction that follows the WAIT row, what it waits for)."""
+    mine = log[:, _KIND] == _WAIT
+    return number[mine] + 1, log[mine, _A].copy()

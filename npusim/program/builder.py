@@ -1,0 +1,181 @@
+"""Writes a tile program: buffers, regions and one flat row of integers per instruction.
+
+A row is (stream, kind, point, seven operands). Python only appends to an integer array; columns,
+edges and hazards are made from it afterwards, all at once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from npusim.core.dtypes import DType, names
+from npusim.program.assemble import Draft, assemble
+from npusim.program.kinds import LOOPS, RANK, VECTOR_IMMEDIATES, Kind, Space, Unit
+from npusim.program.program import Layer, Program, Stream
+
+#: Rows of the log that are no instructions.
+HOLD, WAIT = 16, 17
+#: Integers in one row of the log.
+WIDTH = 10
+_DTYPE_CODE = {name: code for code, name in enumerate(names())}
+
+
+class Builder:
+    """Collects a program; `finish` turns it into frozen columns with all edges."""
+
+    def __init__(self, cores: int, dma_queues: int) -> None:
+        self.cores = cores
+        self.dma_queues = dma_queues
+        self.streams = _streams(cores, dma_queues)
+        self.count = 0
+        self.log = array("q")
+        self.point = -1
+        self._points: list[int] = []
+        self._buffers: list[tuple[int, int, int, int, int, int]] = []
+        self._buffer_names: list[str] = []
+        self._regions: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], int], int] = {}
+        self._expressions: dict[Any, int] = {}
+        self._immediates: dict[tuple[float, ...], int] = {(0.0,) * VECTOR_IMMEDIATES: 0}
+        self._hosts: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []
+        self._layers: list[tuple[int, Layer]] = []
+        self._by_hand: list[tuple[int, int]] = []
+        self._tensors: dict[str, int] = {}
+        self._taps: dict[str, int] = {}
+        self._initial: list[str] = []
+
+    # ---------------------------------------------------------------- memory
+
+    def buffer(
+        self,
+        space: Space,
+        core: int,
+        dtype: DType,
+        offset: int,
+        size_bytes: int,
+        name: str,
+        slot_of: int = -1,
+    ) -> int:
+        """Declare a piece of memory; returns its number."""
+        self._buffers.append(
+            (int(space), core, _DTYPE_CODE[dtype.name], offset, size_bytes, slot_of)
+        )
+        self._buffer_names.append(name)
+        return len(self._buffers) - 1
+
+    def region(
+        self, buffer: int, offset: int, sizes: Sequence[int], strides: Sequence[int], split: int
+    ) -> int:
+        """The number of a strided box; `split` counts the dimensions that index matrix rows."""
+        lead = RANK - len(sizes)
+        if lead < 0:
+            raise ValueError(f"a region has at most {RANK} dimensions, not {len(sizes)}")
+        key = (buffer, offset, (1,) * lead + tuple(sizes), (0,) * lead + tuple(strides), lead + split)
+        return self._regions.setdefault(key, len(self._regions))
+
+    def locate(self, tensor: str, region: int, initial: bool) -> None:
+        """Say where a graph tensor lies and whether it has its values from the start."""
+        self._tensors[tensor] = region
+        if initial:
+            self._initial.append(tensor)
+
+    def tensor_region(self, tensor: str) -> int:
+        """Where a graph tensor lies."""
+        return self._tensors[tensor]
+
+    def tap(self, tensor: str, region: int) -> None:
+        """Say which TAP region receives the pieces of a graph tensor that tiles hold."""
+        self._taps[tensor] = region
+
+    # ---------------------------------------------------------------- instructions
+
+    def emit(
+        self,
+        stream: int,
+        kind: int,
+        a: int = 0,
+        b: int = 0,
+        c: int = 0,
+        d: int = 0,
+        e: int = 0,
+        f: int = 0,
+        g: int = 0,
+    ) -> int:
+        """Append one instruction; returns its number."""
+        self.log.extend((stream, kind, self.point, a, b, c, d, e, f, g))
+        number = self.count
+        self.count = number + 1
+        return number
+
+    def note(self, kind: int, a: int, b: int = 0) -> None:
+        """Append a row that is no instruction: HOLD (tap, source) or WAIT (instruction)."""
+        self.log.extend((0, kind, self.point, a, b, 0, 0, 0, 0, 0))
+
+    def at(self, indices: Sequence[int]) -> None:
+        """Loop indices of the instructions that follow."""
+        self._points.extend((*indices, *(-1,) * LOOPS)[:LOOPS])
+        self.point += 1
+
+    def expression(self, tree: Any) -> int:
+        """The number of a vector expression (nested tuples, see machine.vector_isa)."""
+        return self._expressions.setdefault(tree, len(self._expressions))
+
+    def immediates(self, values: Iterable[float]) -> int:
+        """The number of a set of immediate operands."""
+        key = (*values, *(0.0,) * VECTOR_IMMEDIATES)[:VECTOR_IMMEDIATES]
+        return self._immediates.setdefault(key, len(self._immediates))
+
+    def host(self, node: str, reads: Sequence[int], writes: Sequence[int], elements: int) -> int:
+        """An operator run by the host on whole tensors; `elements` prices its arithmetic."""
+        self._hosts.append((node, tuple(reads), tuple(writes), elements))
+        return self.emit(len(self.streams) - 1, Kind.HOST, len(self._hosts) - 1)
+
+    def begin(self, layer: Layer) -> None:
+        """All instructions that follow belong to `layer`."""
+        self._layers.append((self.count, layer))
+
+    def end(self, axes: tuple[str, ...]) -> None:
+        """The layer is complete; `axes` name the loop indices of its instructions."""
+        first, layer = self._layers[-1]
+        self._layers[-1] = (first, replace(layer, axes=axes))
+
+    def by_hand(self, first: int) -> None:
+        """Instructions from `first` on got their edges by hand; none are derived for them."""
+        if self.count > first:
+            self._by_hand.append((first, self.count))
+
+    # ---------------------------------------------------------------- columns
+
+    def finish(self) -> Program:
+        """Freeze: columns, edges from hazards, first and last use of every buffer."""
+        return assemble(
+            Draft(
+                cores=self.cores,
+                streams=self.streams,
+                log=np.array(self.log, np.int64).reshape(-1, WIDTH),
+                points=np.array(self._points, np.int64).reshape(-1, LOOPS),
+                buffers=np.array(self._buffers, np.int64).reshape(-1, 6),
+                buffer_names=tuple(self._buffer_names),
+                regions=tuple(self._regions),
+                expressions=tuple(self._expressions),
+                immediates=np.array(list(self._immediates), np.float64),
+                hosts=tuple(self._hosts),
+                layers=tuple(self._layers),
+                by_hand=tuple(self._by_hand),
+                tensors=dict(self._tensors),
+                taps=dict(self._taps),
+                initial=tuple(self._initial),
+            )
+        )
+
+
+def _streams(cores: int, dma_queues: int) -> tuple[Stream, ...]:
+    streams = []
+    for core in range(cores):
+        streams += [Stream(core, Unit.MATRIX, 0), Stream(core, Unit.VECTOR, 0)]
+        streams += [Stream(core, Unit.DMA, queue) for queue in range(dma_queues)]
+    return (*streams, Stream(-1, Unit.HOST, 0))

@@ -1,0 +1,129 @@
+"""--hw-set: what it changes, and errors that point into the flag."""
+
+from __future__ import annotations
+
+import pytest
+
+from npusim.core.errors import InputError
+from npusim.hw.loader import parse_machine
+from npusim.hw.override import override
+from npusim.hw.provenance import Provenance
+
+
+@pytest.fixture
+def loaded(small):
+    return parse_machine(small, "m.yaml")
+
+
+def refused(loaded, *texts: str) -> str:
+    with pytest.raises(InputError) as error:
+        override(loaded, texts)
+    return str(error.value)
+
+
+def test_values_are_yaml_with_units(loaded):
+    after = override(
+        loaded,
+        [
+            "cores=4",
+            "core.clock_hz=2GHz",
+            "core.sram.banks = 16",
+            "core.matrix.rates={bf16: 1}",
+            "core.matrix.accumulate={bf16: fp32}",
+            "core.matrix.zero_points=true",
+            "shared_sram={size_bytes: 1 MiB, bytes_per_cycle: 64, latency_cycles: 9}",
+        ],
+    ).machine
+    assert (after.cores, after.core.clock_hz, after.core.sram.banks) == (4, 2 * 10**9, 16)
+    assert dict(after.core.matrix.rates) == {"bf16": 1.0}
+    assert after.core.matrix.zero_points
+    assert after.shared_sram.size_bytes == 1 << 20
+    assert loaded.machine.cores == 2
+
+
+def test_one_entry_of_a_mapping_and_null(loaded):
+    after = override(loaded, ["core.matrix.rates.int8=4", "shared_sram=null"]).machine
+    assert dict(after.core.matrix.rates) == {"bf16": 1.0, "int8": 4.0}
+    assert after.shared_sram is None
+
+
+def test_later_texts_win_and_all_are_remembered(loaded):
+    once = override(loaded, ["cores=3", "cores=5"])
+    assert once.machine.cores == 5
+    again = override(once, ["core.sram.latency_cycles=1"])
+    assert (again.machine.cores, again.machine.core.sram.latency_cycles) == (5, 1)
+    assert again.overrides == ("cores=3", "cores=5", "core.sram.latency_cycles=1")
+    assert again.source == "m.yaml"
+
+
+def test_what_is_set_is_assumed_unless_it_says_otherwise(small):
+    text = small.replace("  standard: LPDDR5", "  provenance: public\n  standard: LPDDR5")
+    loaded = parse_machine(text)
+    stated = "dram.bank_groups={value: 2, provenance: measured, source: me}"
+    after = override(loaded, ["dram.timings_ns.rrd=4 ns", stated]).provenance
+    assert after["dram.timings_ns.rrd"] == Provenance("assumed", "--hw-set")
+    assert after["dram.bank_groups"] == Provenance("measured", "me")
+    assert after["dram.timings_ns.rcd"].kind == "public"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "core.sram.bnaks=64",
+            "--hw-set: unknown field 'bnaks' in core.sram\n"
+            "    core.sram.bnaks=64\n"
+            "              ^\n"
+            "  nearest: banks\n"
+            "  allowed: bank_width_bytes, banks, latency_cycles, size_bytes",
+        ),
+        (
+            "core.sarm.banks=64",
+            "--hw-set: unknown field 'sarm' in core\n"
+            "    core.sarm.banks=64\n"
+            "         ^\n"
+            "  nearest: sram\n"
+            "  allowed: accumulators, clock_hz, dma, matrix, sequencer, sram, vector",
+        ),
+        (
+            "core.clock_hz=2 GB",
+            "--hw-set: core.clock_hz: expected a number with one of the units Hz, kHz, MHz, GHz, "
+            "THz, found the unit 'GB'\n"
+            "    core.clock_hz=2 GB\n"
+            "                  ^",
+        ),
+        (
+            "core.dma.port_bytes_per_cycle=512",
+            "--hw-set: core.dma.port_bytes_per_cycle: must not exceed what all SRAM banks move, "
+            "128 B/cycle, found 512\n"
+            "    core.dma.port_bytes_per_cycle=512\n"
+            "                                  ^",
+        ),
+        (
+            "cores.x=3",
+            "--hw-set: cores: expected a number, found a block of fields\n    cores.x=3\n    ^",
+        ),
+        (
+            "cores=[1",
+            "--hw-set: no valid YAML: did not find expected ',' or ']', while parsing a flow "
+            "sequence\n    cores=[1\n          ^",
+        ),
+        ("cores=#4", "--hw-set: expected a value\n    cores=#4\n          ^"),
+        ("cores", "--hw-set: expected KEY=VALUE, such as core.sram.banks=64, found 'cores'"),
+        ("cores=", "--hw-set: expected KEY=VALUE, such as core.sram.banks=64, found 'cores='"),
+        ("=4", "--hw-set: expected KEY=VALUE, such as core.sram.banks=64, found '=4'"),
+    ],
+)
+def test_error_texts(loaded, text, expected):
+    assert refused(loaded, text) == expected
+
+
+def test_incomplete_new_block_points_at_the_flag(loaded):
+    error = refused(loaded, "shared_sram.size_bytes=1 MiB")
+    assert "--hw-set: missing field 'bytes_per_cycle' in shared_sram" in error
+    assert "--hw-set: missing field 'latency_cycles' in shared_sram" in error
+
+
+def test_all_flags_are_told_at_once(loaded):
+    error = refused(loaded, "cores=[1", "x", "cores=-1", "core.sram.bnaks=1", "noc.kind=ring")
+    assert error.count("--hw-set: ") == 5

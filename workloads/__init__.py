@@ -1,0 +1,1 @@
+"""The model catalogue: one function per model, sizes as keywords, published dimensions preset."""
