@@ -21,8 +21,10 @@ _HOME = {
     "DType": "npusim.core.dtypes",
     "dtype": "npusim.core.dtypes",
     "InputError": "npusim.core.errors",
+    "Along": "npusim.plan.grid",
     "Axis": "npusim.plan.axis",
     "Buffer": "npusim.plan.tile",
+    "Expression": "npusim.plan.expression",
     "Claim": "npusim.plan.claim",
     "Grid": "npusim.plan.grid",
     "Hardware": "npusim.plan.hardware",
@@ -34,6 +36,7 @@ _HOME = {
     "Tile": "npusim.plan.tile",
     "Tiles": "npusim.plan.tiles",
     "Unsuited": "npusim.plan.kernel",
+    "Value": "npusim.plan.expression",
     "View": "npusim.plan.view",
     "express": "npusim.plan.elementwise",
     "fuse": "npusim.plan.language",
@@ -43,17 +46,20 @@ _HOME = {
     "pow2": "npusim.plan.kernel",
 }
 
+_MODULES = {"vector": "npusim.plan.vector"}
+
 
 def __getattr__(name: str) -> object:
     """Import the module that defines a public name, on first use."""
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'npusim' has no attribute {name!r}")
-    module = import_module(_HOME[name])
-    value = getattr(module, name)
+    value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """The public names, for completion."""
-    return [*globals(), *_HOME]
+    return [*globals(), *_HOME, *_MODULES]

@@ -1,8 +1,10 @@
 """What may be fused behind a product: a chain of element-wise operators."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from npusim import Graph, Node, Operation
+from npusim import Graph, Hardware, Node
+from npusim.plan.chain import Chain, bytes_per_element, size_bytes
 from npusim.plan.elementwise import names
 
 
@@ -24,11 +26,22 @@ def chain_behind(graph: Graph, nodes: Sequence[Node]) -> str | None:
     return None
 
 
-def chain_bytes_per_row(op: Operation, columns: int) -> int:
-    """Bytes that the chain's other operands need per row of a tile of so many columns."""
-    return sum(columns * tensor.dtype.itemsize for tensor in op.fused_operands())
+def chain_room_bytes(chain: Chain, elements: Any) -> Any:
+    """Scratchpad that the chain's operands and steps need for a tile of so many elements."""
+    if not chain.nodes:
+        return 0
+    steps = 8 * max(len(chain.loaded()) - 2, 0) + 8
+    return (bytes_per_element(chain.loaded()) + steps) * elements
 
 
-def chain_read_bytes(op: Operation) -> int:
-    """Bytes of the chain's other operands."""
-    return sum(tensor.size_bytes for tensor in op.fused_operands())
+def chain_read_bytes(chain: Chain) -> int:
+    """Bytes of the chain's operands."""
+    return size_bytes(chain.loaded()) if chain.nodes else 0
+
+
+def chain_cycles(hw: Hardware, chain: Chain, elements: Any) -> Any:
+    """Vector cycles of the chain (or of a mere conversion) on a tile of so many elements."""
+    if not chain.nodes:
+        return hw.vector_cycles(elements)
+    per = chain.work()
+    return hw.vector_cycles(*(per[kind] * elements for kind in ("simple", "divide", "function")))

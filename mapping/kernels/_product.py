@@ -6,6 +6,8 @@ from math import prod
 
 from npusim import Axis, InputError, Operation, Span, Unsuited, View
 
+from ._integers import Product
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -20,10 +22,10 @@ class Sizes:
 
 def sizes(op: Operation) -> Sizes:
     """Extents of a MatMul or Gemm."""
+    node = op.graph.tensors
+    a, b, y = (node[name].shape for name in (*op.node.inputs[:2], op.node.outputs[0]))
     if op.kind == "Gemm":
-        m, n = op.given("Y").shape
-        return Sizes(1, 1, m, n, op.given("A").shape[0 if op.attribute("transA") else 1])
-    a, b, y = op.given("A").shape, op.given("B").shape, op.given("Y").shape
+        return Sizes(1, 1, y[0], y[1], a[0 if op.attribute("transA") else 1])
     if len(a) < 2 or len(b) < 2:
         raise Unsuited("vectors are not matrices: reshape them to one row or column")
     if prod(b[:-2]) == 1:
@@ -32,24 +34,24 @@ def sizes(op: Operation) -> Sizes:
     return Sizes(prod(batch[:-1]), batch[-1], y[-2], y[-1], a[-1])
 
 
-def operands(op: Operation) -> tuple[View, View, View]:
-    """A (b c m k), B (b c k n) and the group's result C (b c m n)."""
+def operands(op: Operation, product: Product, Y: View) -> tuple[View, View, View]:
+    """A (b c m k), B (b c k n) and a result C (b c m n)."""
+    A, B = product.view(0), product.view(1)
     if op.kind == "Gemm":
         turn_a, turn_b = op.attribute("transA"), op.attribute("transB")
-        a = op.A.axes("b c k m").permute("b c m k") if turn_a else op.A.axes("b c m k")
-        b = op.B.axes("b c n k").permute("b c k n") if turn_b else op.B.axes("b c k n")
-        return a, b, op.Y.axes("b c m n")
+        a = A.axes("b c k m").permute("b c m k") if turn_a else A.axes("b c m k")
+        b = B.axes("b c n k").permute("b c k n") if turn_b else B.axes("b c k n")
+        return a, b, Y.axes("b c m n")
     extent = sizes(op)
     if extent.b * extent.c == 1:
-        a, y = op.A.axes("m k"), op.Y.axes("m n")
-        return a.axes("b c m k"), op.B.axes("b c k n"), y.axes("b c m n")
+        a, y = A.axes("m k"), Y.axes("m n")
+        return a.axes("b c m k"), B.axes("b c k n"), y.axes("b c m n")
     batch = (extent.b, extent.c)
     try:
-        a, b = op.A.axes("b c m k"), op.B.axes("b c k n")
         return (
-            a.broadcast((*batch, extent.m, extent.k)),
-            b.broadcast((*batch, extent.k, extent.n)),
-            op.Y.axes("b c m n"),
+            A.axes("b c m k").broadcast((*batch, extent.m, extent.k)),
+            B.axes("b c k n").broadcast((*batch, extent.k, extent.n)),
+            Y.axes("b c m n"),
         )
     except InputError as error:
         raise Unsuited(f"more than two batch dimensions that broadcast ({error})") from None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 
 from npusim.check.deviation import worst_element
-from npusim.check.propagate import propagated
+from npusim.check.propagate import Error, propagated
 from npusim.check.rounding import Bound, Rounding
 from npusim.check.tolerance import bounds
 from npusim.core.dtypes import DType, of_numpy
@@ -40,7 +40,7 @@ class _Known:
     """A tensor inside the checked operators: its reference, and how far off it may be."""
 
     value: Array
-    error: Array | None
+    error: Error | None
 
 
 def check_operator(
@@ -101,7 +101,7 @@ def _check_node(
             yield _verdict(node, name, values[name], reference, bound, error)
         if name in wanted:
             kind = graph.tensors[name].dtype
-            known[name] = _Known(reference, _total_error(reference, bound, error, kind))
+            known[name] = _Known(reference, _rounded(reference, bound, error, kind))
 
 
 def _operand(
@@ -112,29 +112,41 @@ def _operand(
         return known[name]
     value, kind = values[name], graph.tensors[name].dtype
     if kind.is_float and value.dtype.itemsize > kind.itemsize:
-        return _Known(value, kind.unit_roundoff * np.abs(value.astype(np.float64)))
+        return _Known(value, _rounded(value.astype(np.float64), Bound(), None, kind))
     return _Known(value, None)
 
 
-def _total_error(reference: Array, bound: Bound, error: Array | None, kind: DType) -> Array | None:
-    """How far a tensor that stays inside may be off, rounded to the graph's dtype or not."""
+def _rounded(reference: Array, bound: Bound, error: Error | None, kind: DType) -> Error | None:
+    """The error of a tensor that stays inside, whether it is rounded to the graph's dtype or not.
+
+    A rounding is uniform (deviation: bound / sqrt(3)); an operator's own bound has room enough
+    that a quarter of it is more than the deviation. Errors are kept in fp32.
+    """
     if bound.exact:
         return error
-    whole = _with_inputs(bound, error, kind)
-    total = whole.absolute + (whole.relative + kind.unit_roundoff) * np.abs(reference)
-    return np.where(np.isfinite(total), total, 0.0)
+    size = np.abs(reference).astype(np.float32)
+    own = np.asarray(bound.absolute, np.float32) + np.float32(bound.relative) * size
+    step = np.float32(kind.unit_roundoff) * size
+    whole, spread = own + step, own / 4 + step / np.float32(sqrt(3))
+    if error is not None and kind.is_float:
+        whole, spread = whole + error.bound, np.sqrt(np.square(spread) + np.square(error.spread))
+    elif error is not None:
+        whole, spread = np.maximum(whole, error.bound), np.maximum(spread, error.spread)
+    for part in (whole, spread):
+        part[~np.isfinite(part)] = 0.0
+    return Error(whole, spread)
 
 
-def _with_inputs(bound: Bound, error: Array | None, kind: DType) -> Bound:
+def _with_inputs(bound: Bound, error: Error | None, kind: DType) -> Bound:
     """The bound widened by what came in with the inputs; of integers either moves a rounding."""
     if error is None:
         return bound
     add = np.add if kind.is_float else np.maximum
-    return replace(bound, absolute=np.asarray(add(bound.absolute, error)), exact=False)
+    return replace(bound, absolute=np.asarray(add(bound.absolute, error.bound)), exact=False)
 
 
 def _verdict(
-    node: Node, output: str, device: Array, reference: Array, bound: Bound, error: Array | None
+    node: Node, output: str, device: Array, reference: Array, bound: Bound, error: Error | None
 ) -> Check:
     what = f"{node.op} {node.name!r}, output {output!r}"
     if device.shape != reference.shape:

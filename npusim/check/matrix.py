@@ -48,7 +48,7 @@ def conv_bound(node: Node, inputs: Sequence[Array | None], rounding: Rounding) -
     factor, note = accumulation(prod(weight.shape[1:]), rounding)
     groups = node.attributes.get("group", 1)
     patches = patch_norms(x, conv_windows(node, x.shape, weight.shape), groups)
-    absolute = factor * outer(patches, filter_norms(weight))
+    absolute = factor * outer(patches, norms(weight.reshape(len(weight), -1), -1))
     if bias is not None:
         absolute = absolute + 2 * U32 * channels(np.abs(real(bias)), x.ndim)
     return Bound(absolute, 2 * U32, note=note)
@@ -60,13 +60,18 @@ def transposed_conv_bound(
     """As matmul_bound with the largest row of x and the largest filter: no output exceeds it."""
     x, weight = real(inputs[0]), real(inputs[1])
     factor, note = accumulation(x.shape[1] * prod(weight.shape[2:]), rounding)
-    pixel = np.sqrt(np.square(x).sum(axis=1)).max(initial=0.0)
+    pixel = _largest(np.sqrt(np.square(x).sum(axis=1)))
     taps = np.sqrt(prod(weight.shape[2:]))
-    filters = np.sqrt(np.square(weight).sum(axis=(0, *range(2, weight.ndim)))).max(initial=0.0)
+    filters = _largest(np.sqrt(np.square(weight).sum(axis=(0, *range(2, weight.ndim)))))
     bias = optional(inputs, 2)
-    largest = 0.0 if bias is None else np.abs(real(bias)).max(initial=0.0)
-    absolute = factor * pixel * taps * filters + 2 * U32 * largest
+    shift = 0.0 if bias is None else _largest(np.abs(real(bias)))
+    absolute = factor * pixel * taps * filters + 2 * U32 * shift
     return Bound(np.full(reference.shape, absolute), 2 * U32, note=note)
+
+
+def _largest(x: Array) -> float:
+    """The largest finite element: what is infinite makes its results infinite too."""
+    return float(x[np.isfinite(x)].max(initial=0.0))
 
 
 def operands(node: Node, arrays: Sequence[Array | None]) -> tuple[Array | None, Array | None]:
@@ -85,45 +90,52 @@ def cross(rows: Array, columns: Array, columns_rank: int) -> Array:
     return np.asarray(rows[..., None] * columns[..., None, :])
 
 
-def norms(x: Array, axis: int) -> Array:
-    """Euclidean norms along the last or the last but one axis."""
+def norms(x: Array, axis: int, power: int = 2) -> Array:
+    """Norms of power 2 or 4 along the last or the last but one axis."""
     axis = max(axis, -x.ndim)
-    if x.ndim == 2 and x.dtype.itemsize <= 4:
-        quick = _quick_norms(x, axis)
-        if np.all(np.isfinite(quick) & (quick > 0)):
-            return quick
-    return np.asarray(np.sqrt(np.square(real(x)).sum(axis=axis)))
+    if x.ndim != 2 or x.dtype.itemsize > 4:
+        return _exact_norms(x, axis, power)
+    found = _quick_norms(x, axis, power)
+    doubtful = ~(np.isfinite(found) & (found > 0))
+    if doubtful.any():
+        found[doubtful] = _exact_norms(x[doubtful] if axis == -1 else x[:, doubtful], axis, power)
+    return found
 
 
-def _quick_norms(x: Array, axis: int) -> Array:
-    """Norms of a matrix by fp32 squares of a few rows at a time, ten times faster.
+def _exact_norms(x: Array, axis: int, power: int) -> Array:
+    squares = np.square(real(x))
+    powers = np.square(squares) if power == 4 else squares
+    return np.asarray(powers.sum(axis=axis) ** (1 / power))
 
-    Good to 1e-4, which a bound forgives; not to be trusted where squares leave fp32's range.
+
+def _quick_norms(x: Array, axis: int, power: int) -> Array:
+    """Norms of a matrix by fp32 powers of a few rows at a time, ten times faster.
+
+    Good to 1e-4, which a bound forgives; not to be trusted where powers leave fp32's range.
     """
     step = max(1, _QUICK_ELEMENTS // max(1, x.shape[1]))
-    squares = []
+    sums = []
     for start in range(0, x.shape[0], step):
         rows = np.square(x[start : start + step].astype(np.float32))
-        squares.append(rows.sum(axis=1) if axis == -1 else np.ones(len(rows), np.float32) @ rows)
-    if not squares:
+        rows = np.square(rows) if power == 4 else rows
+        sums.append(rows.sum(axis=1) if axis == -1 else np.ones(len(rows), np.float32) @ rows)
+    if not sums:
         return np.zeros(x.shape[0 if axis == -1 else 1])
-    total = np.concatenate(squares) if axis == -1 else np.sum(squares, axis=0, dtype=np.float64)
-    return np.asarray(np.sqrt(total.astype(np.float64)))
+    total = np.concatenate(sums) if axis == -1 else np.sum(sums, axis=0, dtype=np.float64)
+    return np.asarray(total.astype(np.float64) ** (1 / power))
 
 
-def filter_norms(weight: Array) -> Array:
-    """The norm of each filter of [F, C/g, *kernel]."""
-    return np.asarray(np.sqrt(np.square(real(weight)).reshape(weight.shape[0], -1).sum(axis=1)))
-
-
-def patch_norms(x: Array, shape: Windows, groups: int) -> Array:
+def patch_norms(x: Array, shape: Windows, groups: int, power: int = 2) -> Array:
     """The norm of what each window of each group sees: [N, groups, *out]."""
-    squares = np.square(real(x)).reshape(x.shape[0], groups, -1, *x.shape[2:]).sum(axis=2)
-    padded = shape.padded(squares, 0)
-    total = np.zeros((*squares.shape[:2], *shape.out))
+    powers = np.square(real(x))
+    powers = np.square(powers) if power == 4 else powers
+    depth = x.shape[1] // groups
+    powers = powers.reshape(x.shape[0], groups, depth, *x.shape[2:]).sum(axis=2)
+    padded = shape.padded(powers, 0)
+    total = np.zeros((*powers.shape[:2], *shape.out))
     for offset in shape.offsets():
         total += shape.tap(padded, offset)
-    return np.asarray(np.sqrt(total))
+    return np.asarray(total ** (1 / power))
 
 
 def outer(patches: Array, filters: Array) -> Array:

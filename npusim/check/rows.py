@@ -70,7 +70,7 @@ def standardized(node: Node, inputs: Inputs) -> tuple[Array, Array, Array, tuple
     if node.op == "InstanceNormalization":
         return x, scale, shift, tuple(range(2, rank))
     groups = node.attributes["num_groups"]
-    grouped = x.reshape(x.shape[0], groups, -1)
+    grouped = x.reshape(x.shape[0], groups, prod(x.shape[1:]) // groups)
     wide = (np.broadcast_to(v, x.shape).reshape(grouped.shape) for v in (scale, shift))
     return grouped, next(wide), next(wide), (2,)
 

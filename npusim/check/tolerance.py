@@ -46,7 +46,7 @@ def _bounds(
         case "conv":
             return [_conv_bound(node, inputs, first, rounding)]
         case "attention":
-            return attention_bound(node, inputs, rounding)
+            return attention_bound(node, inputs, first, rounding)
         case "normalization":
             return normalization_bound(node, inputs, references)
         case "softmax":

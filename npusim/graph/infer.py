@@ -10,7 +10,7 @@ from npusim.core.errors import InputError, Problem
 from npusim.graph.ir import Node, Tensor
 from npusim.graph.onnx_types import Array, element_type, of_element_type, to_proto
 from npusim.graph.ops import operator
-from npusim.graph.ops.base import at_node
+from npusim.graph.ops.base import Operator, at_node
 
 OPSET = 28
 #: Larger constants never decide a shape; they are not handed to the inference.
@@ -33,6 +33,9 @@ def infer(
 
     op = operator(node.op)
     schema = defs.get_schema(node.op, OPSET, "")
+    unknown = op.attribute_problems(node)
+    if unknown:
+        raise InputError(*(_problem(node, inputs, message) for message in unknown))
     _check_types(schema, node, inputs)
     types = {t.name: _type_proto(t) for t in inputs if t is not None}
     data = {name: to_proto(v) for name, v in constants.items() if v.size <= _LARGEST_SHAPE_DATA}
@@ -46,19 +49,23 @@ def infer(
         )
     except (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError) as error:
         raise _refused(node, inputs, str(error)) from None
-    results = [_static(node, inputs, name, found) if name else None for name in node.outputs]
-    _check_use(op.problems, node, inputs, results)
+    results = [
+        _result(node, inputs, index, found) if name else None
+        for index, name in enumerate(node.outputs)
+    ]
+    _check_use(op, node, inputs, results)
     return results
 
 
 def to_node_proto(node: Node) -> Any:
     """The node as an onnx.NodeProto."""
-    from onnx import helper
+    from onnx import AttributeProto, helper
 
     proto = helper.make_node(node.op, node.inputs, node.outputs, name=node.name)
     for key, value in sorted(node.attributes.items()):
         stored = to_proto(value) if hasattr(value, "dtype") else value
-        proto.attribute.append(helper.make_attribute(key, stored))
+        empty = AttributeProto.INTS if isinstance(value, tuple) and not value else None
+        proto.attribute.append(helper.make_attribute(key, stored, attr_type=empty))
     return proto
 
 
@@ -101,26 +108,38 @@ def _type_proto(tensor: Tensor) -> Any:
     return helper.make_tensor_type_proto(element_type(tensor.dtype), tensor.shape)
 
 
-def _static(
-    node: Node, inputs: Sequence[Tensor | None], name: str, found: Mapping[str, Any]
+def _result(
+    node: Node, inputs: Sequence[Tensor | None], index: int, found: Mapping[str, Any]
 ) -> tuple[Shape, DType]:
+    """What ONNX infers of one output, completed by what the operator itself knows."""
+    name = node.outputs[index]
     proto = found.get(name)
-    if proto is None or not proto.HasField("tensor_type"):
-        first = inputs[0] if inputs else None
-        if first is None:
-            raise _refused(node, inputs, f"the type of {name} is unknown")
-        return first.shape, first.dtype  # function operators without inference keep the shape
-    kind = of_element_type(proto.tensor_type.elem_type)
-    dims = proto.tensor_type.shape.dim
-    if not proto.tensor_type.HasField("shape") or not all(d.HasField("dim_value") for d in dims):
-        raise _refused(
-            node, inputs, f"the shape of {name} depends on values that the model computes"
-        )
-    return tuple(int(d.dim_value) for d in dims), kind
+    kind = _known_type(node, inputs, name, proto)
+    if proto is not None and proto.tensor_type.HasField("shape"):
+        dims = proto.tensor_type.shape.dim
+        if all(dim.HasField("dim_value") for dim in dims):
+            return tuple(int(dim.dim_value) for dim in dims), kind
+    try:
+        shape = operator(node.op).result_shape(node, inputs, index)
+    except InputError as error:
+        raise InputError(*(at_node(node, problem) for problem in error.problems)) from None
+    if shape is None:
+        why = f"the shape of {name} depends on values that the model computes"
+        raise _refused(node, inputs, why)
+    return shape, kind
+
+
+def _known_type(node: Node, inputs: Sequence[Tensor | None], name: str, proto: Any) -> DType:
+    """The dtype ONNX infers; function operators without inference keep that of their input."""
+    if proto is not None and proto.HasField("tensor_type"):
+        return of_element_type(proto.tensor_type.elem_type)
+    if not inputs or inputs[0] is None:
+        raise _refused(node, inputs, f"the type of {name} is unknown")
+    return inputs[0].dtype
 
 
 def _check_use(
-    problems: Any,
+    op: Operator,
     node: Node,
     inputs: Sequence[Tensor | None],
     results: Sequence[tuple[Shape, DType] | None],
@@ -130,7 +149,7 @@ def _check_use(
         for name, result in zip(node.outputs, results, strict=True)
     ]
     try:
-        found = problems(node, inputs, outputs)
+        found = op.problems(node, inputs, outputs)
     except InputError as error:
         raise InputError(*(at_node(node, problem) for problem in error.problems)) from None
     if found:

@@ -60,13 +60,13 @@ def _bound(value: Any, known: Mapping[str, int], opened: dict[str, list[str]]) -
         found = (kind or "nothing").removesuffix("_type").replace("_", " ")
         raise InputError(f"input {value.name!r}: expected a tensor, found {found}")
     tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        raise InputError(f"input {value.name!r}: its rank is unknown")
     try:
         dtype = of_element_type(tensor.elem_type)
     except InputError as error:
         (problem,) = error.problems
-        raise InputError(Problem(f"input {value.name!r}: {problem.message}", None, problem.hints)) from None
+        raise InputError(
+            Problem(f"input {value.name!r}: {problem.message}", None, problem.hints)
+        ) from None
     shape = []
     for axis, dim in enumerate(tensor.shape.dim):
         if dim.WhichOneof("value") == "dim_value" and dim.dim_value > 0:

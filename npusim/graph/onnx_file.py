@@ -29,10 +29,12 @@ def read_model(path: Path) -> Any:
     guarded(path, "is no ONNX model, or a truncated one", lambda: model.ParseFromString(data))
     if not model.HasField("graph") or not model.opset_import:
         raise InputError(Problem("is no ONNX model, or a truncated one", Place(str(path))))
+    guarded(path, "is no valid ONNX model", lambda: _check_names(model.graph))
     _load_external(path, model)
     model = _inlined(path, model)
     _refuse_unknown(path, model.graph.node, _all_standard_names())
-    guarded(path, "is no valid ONNX model", lambda: onnx.checker.check_model(model))
+    _refuse_shapeless(path, model.graph.input)
+    guarded(path, "is no valid ONNX model", lambda: _check(model))
     model = _converted(path, model)
     _refuse_unknown(path, model.graph.node, set(operators()))
     return model
@@ -42,6 +44,11 @@ def guarded(path: Path, what: str, call: Callable[[], T]) -> T:
     """The result of a call into onnx; whatever it raises becomes an InputError about the file."""
     try:
         return call()
+    except InputError as error:
+        at = Place(str(path))
+        raise InputError(
+            *(Problem(f"{what}: {p.message}", at, p.hints) for p in error.problems)
+        ) from None
     except Exception as error:  # onnx raises a dozen unrelated kinds
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = f": {lines[0]}" if lines else ""
@@ -54,6 +61,18 @@ def _bytes(path: Path) -> bytes:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError(Problem(f"cannot read the model: {reason}", Place(str(path)))) from None
+
+
+def _check_names(graph: Any) -> None:
+    """Protobuf hands damaged text out as bytes, or not at all."""
+    names = [value.name for value in (*graph.input, *graph.output, *graph.initializer)]
+    for value in graph.input:
+        names += [dim.dim_param for dim in value.type.tensor_type.shape.dim]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        names += [attribute.name for attribute in node.attribute]
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("a name is no UTF-8")
 
 
 def _load_external(path: Path, model: Any) -> None:
@@ -85,6 +104,27 @@ def _inlined(path: Path, model: Any) -> Any:
     )
 
 
+def _refuse_shapeless(path: Path, inputs: Iterable[Any]) -> None:
+    tensors = [v for v in inputs if v.type.WhichOneof("value") == "tensor_type"]
+    names = [v.name for v in tensors if not v.type.tensor_type.HasField("shape")]
+    if names:
+        raise InputError(
+            *(Problem(f"input {n!r}: its rank is unknown", Place(str(path))) for n in names)
+        )
+
+
+def _check(model: Any) -> None:
+    """ONNX's checker wants shapes of outputs, which real files lack and the import ignores."""
+    import onnx
+
+    shapeless = [o for o in model.graph.output if not o.type.tensor_type.HasField("shape")]
+    for output in shapeless:
+        output.type.tensor_type.shape.SetInParent()
+    onnx.checker.check_model(model)
+    for output in shapeless:
+        output.type.tensor_type.ClearField("shape")
+
+
 def _all_standard_names() -> set[str]:
     from onnx import defs
 
@@ -108,14 +148,12 @@ def _refuse_unknown(path: Path, nodes: Iterable[Any], standard: set[str]) -> Non
         name = node.name or f"{op}_{index}"
         label = f"{domain}.{op}" if domain not in _STANDARD else op
         hints = (*((f"nearest: {near}",) if near else ()), f"supported operators: {allowed}")
-        problem = Problem(f"node {name!r}: operator {label} is not supported", _at(path), hints)
+        problem = Problem(
+            f"node {name!r}: operator {label} is not supported", Place(str(path)), hints
+        )
         problems.setdefault((domain, op), problem)
     if problems:
         raise InputError(*problems.values())
-
-
-def _at(path: Path) -> Place:
-    return Place(str(path))
 
 
 def _converted(path: Path, model: Any) -> Any:
@@ -126,6 +164,6 @@ def _converted(path: Path, model: Any) -> Any:
         return model
     if version > OPSET:
         text = f"uses opset {version}; at most {OPSET} is supported"
-        raise InputError(Problem(text, _at(path)))
+        raise InputError(Problem(text, Place(str(path))))
     what = f"cannot be converted from opset {version} to {OPSET}"
     return guarded(path, what, lambda: version_converter.convert_version(model, OPSET))

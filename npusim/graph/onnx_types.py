@@ -86,6 +86,8 @@ def attributes_of(proto: Any) -> dict[str, Any]:
         elif isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
         elif isinstance(value, list):
-            value = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value)
+            value = tuple(
+                v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value
+            )
         found[attribute.name] = value
     return found

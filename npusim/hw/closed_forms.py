@@ -18,7 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from npusim.hw.machine import Matrix, Vector
+from npusim.hw.dram import Dram
+from npusim.hw.machine import Machine, Matrix, Vector
 
 Stationary = Literal["A", "B"]
 Ints = NDArray[np.int64]
@@ -130,3 +131,28 @@ def vector_cycles(
         )
     ]
     return vector.start_cycles + work[0] + work[1] + work[2]
+
+
+def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:
+    """Share of peak that scattered runs of `run_bytes` contiguous bytes can reach.
+
+    Each run opens its rows anew in every granule that it touches: per granule the longer of its
+    data time and of its activates, one every max(tRRD, tFAW / 4), less the time of refreshes.
+    """
+    run = np.maximum(np.asarray(run_bytes, np.float64), 1)
+    piece = np.minimum(run, dram.interleave_bytes)
+    per_lane = np.ceil(np.ceil(piece / dram.burst_bytes) / dram.pseudo_channels)
+    rows = np.maximum(run / (dram.interleave_bytes * dram.channels), 1)
+    data_ns = per_lane * dram.burst_length / dram.transfers_per_s * 1e9
+    times = dram.timings_ns
+    activate_ns = np.minimum(per_lane, dram.bank_groups) * max(times.rrd, times.faw / 4) / rows
+    used = piece / (dram.burst_bytes * dram.pseudo_channels) / per_lane
+    busy = 1 - (times.rfc + times.rp) / times.refi
+    return used * data_ns / np.maximum(data_ns, activate_ns) * busy
+
+
+def dram_round_trip_cycles(machine: Machine) -> float:
+    """Core cycles from a read's issue on an idle machine to its data in the scratchpad."""
+    network_ns = 2e9 * machine.noc.latency_cycles / machine.noc.clock_hz
+    latency_ns = network_ns + machine.dram.unloaded_read_ns
+    return latency_ns * machine.core.clock_hz / 1e9 + machine.core.sram.latency_cycles

@@ -36,6 +36,7 @@ class DramParams(NamedTuple):
     granules_per_row: int
     row_bits: int
     banks: int
+    bank_bits: int
     burst_bytes: int
     burst: int
     whole_run: int
@@ -92,6 +93,7 @@ def dram_params(machine: Machine) -> DramParams:
         granules_per_row=granules_per_row,
         row_bits=_bits(granules_per_row),
         banks=dram.banks_per_group,
+        bank_bits=_bits(dram.banks_per_group),
         burst_bytes=dram.burst_bytes,
         burst=burst,
         whole_run=whole_run,
@@ -168,8 +170,9 @@ def locate(address: int, p: DramParams) -> tuple[int, int, int]:
         channel = turn % p.channels
         rest //= p.granules_per_row
     bank = rest & (p.banks - 1)
-    row = rest // p.banks
-    return channel, (bank ^ row) & (p.banks - 1), row
+    row = rest >> p.bank_bits
+    turn = row ^ row >> p.bank_bits ^ row >> 2 * p.bank_bits ^ row >> 3 * p.bank_bits
+    return channel, (bank ^ turn ^ row >> 4 * p.bank_bits) & (p.banks - 1), row
 
 
 @jit_inline

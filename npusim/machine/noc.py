@@ -1,8 +1,8 @@
 """One request through the network: ports of the cores, shared SRAM, DRAM, scratchpad banks.
 
 The network is a crossbar: any core reaches any memory in `latency`; what is shared are the
-core's two ports, the memories, and the banks behind them. Each is a clock that only runs
-forwards; a request waits where a clock is ahead of it.
+core's two ports, the memories, and the banks behind them. Each is a clock of the work asked of
+it; a request waits where that is ahead of it.
 """
 
 from __future__ import annotations
@@ -90,10 +90,15 @@ def latency_class(source: int, target: int) -> int:
 
 
 @jit_inline
-def _pass(clocks: Ints, which: int, t: int, length: int) -> tuple[int, int]:
-    """Occupy a resource for `length` ticks from t on; (end, ticks waited)."""
-    begin = max(t, clocks[which])
-    clocks[which] = begin + length
+def _pass(clocks: Ints, which: int, issue: int, t: int, waited: int, length: int):
+    """Occupy a resource for `length` ticks by a request that reaches it at t; (end, wait).
+
+    The clock counts the work of all requests in the order of their issue, so a request that
+    arrives early is not held up by one issued before it that is still on its way.
+    """
+    busy = max(clocks[which], issue)
+    begin = max(t, busy + (t - waited - issue))
+    clocks[which] = busy + length
     return begin + length, begin - t
 
 
@@ -103,7 +108,7 @@ def _ticks(size: int, cycle: int, bytes_per_cycle: int) -> int:
 
 
 @jit_inline
-def _scratchpad(t, size, dense, core, bank_rate, p, s):
+def _scratchpad(issue, t, waited, size, dense, core, bank_rate, p, s):
     """Bytes in or out of a core's scratchpad; short runs and busy banks make it longer."""
     slow = bank_rate < p.port_bytes_per_cycle or dense > 1024
     if slow or size != p.request_bytes:
@@ -111,8 +116,8 @@ def _scratchpad(t, size, dense, core, bank_rate, p, s):
         length = _ticks(size * dense // 1024, p.cycle, rate)
     else:
         length = p.request_over_port
-    end, waited = _pass(s, p.at_sram + core, t, length)
-    return end + p.sram_latency, waited, _BANK if slow else _NOC
+    end, wait = _pass(s, p.at_sram + core, issue, t, waited, length)
+    return end + p.sram_latency, wait, _BANK if slow else _NOC
 
 
 @jit_inline
@@ -130,26 +135,26 @@ def _dram(t, address, size, writes, granule, d, ds):
 
 @jit_inline
 def transfer(
-    t, base, other, size, source, target, core, source_core, target_core, dense, bank_rate,
+    issue, base, other, size, source, target, core, source_core, target_core, dense, bank_rate,
     d, ds, p, s,
 ):  # fmt: skip
-    """One request from issue at tick t to the last byte at its target.
+    """One request from its issue to the last byte at its target.
 
     Returns (finish, ticks waited in all, class of the last resource it waited for).
     """
-    waited, why = 0, _LATENCY
+    t, waited, why = issue, 0, _LATENCY
     over_port = p.request_over_noc
     if size != p.request_bytes:
         over_port = _ticks(size, p.noc_cycle, p.noc_bytes_per_cycle)
     for writes in range(2):
         place = target if writes else source
         if place == LOCAL:
-            t, wait, cause = _scratchpad(t, size, dense, core, bank_rate, p, s)
+            t, wait, cause = _scratchpad(issue, t, waited, size, dense, core, bank_rate, p, s)
             if wait > 0:
                 waited, why = waited + wait, cause
             continue
         if writes:
-            t, wait = _pass(s, p.at_outward + core, t, over_port)
+            t, wait = _pass(s, p.at_outward + core, issue, t, waited, over_port)
             if wait > 0:
                 waited, why = waited + wait, _NOC
         t += p.latency
@@ -158,17 +163,18 @@ def transfer(
             t, wait = _dram(t, address, size, writes == 1, p.granule_bytes, d, ds)
             cause = _BANDWIDTH
         elif place == SHARED:
-            t, wait = _pass(s, p.at_shared, t, _ticks(size, p.noc_cycle, p.shared_bytes_per_cycle))
+            length = _ticks(size, p.noc_cycle, p.shared_bytes_per_cycle)
+            t, wait = _pass(s, p.at_shared, issue, t, waited, length)
             t += p.shared_latency
             cause = _SHARED
         else:
             port = p.at_inward + target_core if writes else p.at_outward + source_core
-            t, wait = _pass(s, port, t, over_port)
+            t, wait = _pass(s, port, issue, t, waited, over_port)
             cause = _NOC
         if wait > 0:
             waited, why = waited + wait, cause
         if not writes:
-            t, wait = _pass(s, p.at_inward + core, t + p.latency, over_port)
+            t, wait = _pass(s, p.at_inward + core, issue, t + p.latency, waited, over_port)
             if wait > 0:
                 waited, why = waited + wait, _NOC
     return t, waited, why

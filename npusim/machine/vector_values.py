@@ -82,8 +82,10 @@ def _causal(scores: Array, offset: Array) -> Array:
     return np.where(seen, scores, np.float32(-np.inf))
 
 
-def _pow(a: Array, b: Array) -> Array:
-    return np.power(a, b)
+def _since(scores: Array, offset: Array) -> Array:
+    rows, columns = scores.shape[-2:]
+    seen = np.arange(columns)[None, :] >= np.arange(rows)[:, None] + int(offset)
+    return np.where(seen, scores, np.float32(-np.inf))
 
 
 def _sigmoid(x: Array) -> Array:
@@ -124,7 +126,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "neg": np.negative,
         "not": np.logical_not,
         "or": np.logical_or,
-        "pow": _pow,
+        "pow": np.power,
         "real": lambda x: x.astype(np.float32),
         "reciprocal": lambda x: 1 / x,
         "rint": np.rint,
@@ -135,6 +137,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "sigmoid": _sigmoid,
         "sign": np.sign,
         "sin": np.sin,
+        "since": _since,
         "softplus": lambda x: np.logaddexp(x, np.float32(0)),
         "sqrt": np.sqrt,
         "sub": np.subtract,

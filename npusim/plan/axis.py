@@ -58,11 +58,11 @@ class Axis:
 
     __slots__ = ("_cut", "_loops", "name", "size", "start")
 
-    def __init__(self, name: str, start: int, size: int, loops: Loops) -> None:
+    def __init__(self, name: str, start: int, size: int, loops: Loops | None = None) -> None:
         self.name = name
         self.start = start
         self.size = size
-        self._loops = loops
+        self._loops = loops or Loops()
         self._cut: dict[int, list[Span]] = {}
 
     def spans(self, size: int) -> list[Span]:

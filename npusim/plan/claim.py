@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from npusim.hw.closed_forms import dram_efficiency, dram_round_trip_cycles
 from npusim.hw.machine import Machine
 
 Floats = NDArray[np.float64]
-_OVERLAPPED = ("matrix", "vector", "dram_bandwidth", "shared_sram")
+_SHARED = ("run_bytes", "acc_bytes", "slots", "legal")
+_OVERLAPPED = ("matrix", "vector", "dram_bandwidth", "noc", "shared_sram", "dram_latency")
 
 
 @dataclass(frozen=True)
 class Claim:
     """Work of the busiest core in cycles, traffic of all cores in bytes, room on one core.
 
-    `exposed_cycles` are what nothing hides: the first loads, the last store, launch costs.
+    `run_bytes` is the length of the contiguous runs that DRAM sees; `rounds` counts the loads
+    of the busiest core that wait for one another, `slots` how many of them are in flight;
+    `gathered_bytes` is what the busiest core takes in beyond its share of the DRAM reads;
+    `exposed_cycles` are what nothing hides: the first loads, the last store, single slots.
     """
 
     matrix_cycles: ArrayLike = 0
@@ -26,15 +31,43 @@ class Claim:
     exposed_cycles: ArrayLike = 0
     dram_read_bytes: ArrayLike = 0
     dram_write_bytes: ArrayLike = 0
+    run_bytes: ArrayLike = 1 << 20
     shared_bytes: ArrayLike = 0
+    gathered_bytes: ArrayLike = 0
     sram_bytes: ArrayLike = 0
     acc_bytes: ArrayLike = 0
+    rounds: ArrayLike = 0
+    slots: ArrayLike = 1
     legal: ArrayLike = True
 
     def at(self, index: int) -> Claim:
         """The claim of one point of a tile space."""
         arrays = np.broadcast_arrays(*(np.asarray(value) for value in vars(self).values()))
         return Claim(*(array.ravel()[index].item() for array in arrays))
+
+
+def together(*claims: Claim) -> Claim:
+    """The claim of several phases on the same cores: work adds up, room is shared."""
+    total = claims[0]
+    for claim in claims[1:]:
+        total = _pair(total, claim)
+    return total
+
+
+def _pair(a: Claim, b: Claim) -> Claim:
+    def added(name: str) -> Any:
+        return np.asarray(getattr(a, name)) + np.asarray(getattr(b, name))
+
+    moved = [np.asarray(c.dram_read_bytes) + np.asarray(c.dram_write_bytes) for c in (a, b)]
+    runs = moved[0] / np.asarray(a.run_bytes) + moved[1] / np.asarray(b.run_bytes)
+    summed = {name: added(name) for name in vars(a) if name not in _SHARED}
+    return Claim(
+        **summed,
+        run_bytes=(moved[0] + moved[1]) / np.maximum(runs, 1e-9),
+        acc_bytes=np.maximum(a.acc_bytes, b.acc_bytes),
+        slots=np.minimum(a.slots, b.slots),
+        legal=np.asarray(a.legal) & np.asarray(b.legal),
+    )
 
 
 @dataclass(frozen=True)
@@ -45,26 +78,56 @@ class Priced:
     dram_bytes: Floats
     sram_bytes: Floats
     acc_bytes: Floats
+    rounds: Floats
     fits: NDArray[np.bool_]
     bottleneck: NDArray[Any]
 
 
 def price(claim: Claim, machine: Machine) -> Priced:
-    """Overlapped resources side by side, the longest plus what is exposed."""
-    values = [np.atleast_1d(np.asarray(v, np.float64)) for v in vars(claim).values()]
-    matrix, vector, exposed, read, write, shared, sram, acc, legal = np.broadcast_arrays(*values)
-    shared_rate = machine.shared_sram.bytes_per_cycle if machine.shared_sram else 1
-    shared_rate *= machine.noc.clock_hz / machine.core.clock_hz
+    """Overlapped resources side by side, the longest plus what is exposed.
+
+    A slot is loaded, used and free again before its next load, so with `slots` of them no round
+    takes less than that whole cycle divided by their number.
+    """
+    fields = (np.atleast_1d(np.asarray(value, np.float64)) for value in vars(claim).values())
+    c = {name: field for name, field in zip(vars(claim), np.broadcast_arrays(*fields), strict=True)}
+    moved = c["dram_read_bytes"] + c["dram_write_bytes"]
+    shared = machine.shared_sram.bytes_per_cycle if machine.shared_sram else 1
+    dram = moved / machine.dram_bytes_per_cycle / dram_efficiency(machine.dram, c["run_bytes"])
+    port = (c["dram_read_bytes"] / machine.cores + c["gathered_bytes"]) / _port(machine)
+    compute = np.maximum(c["matrix_cycles"], c["vector_cycles"])
+    turns = c["rounds"] * _turn_cycles(machine) + np.maximum(dram, port) + compute
     parts = np.stack(
-        [matrix, vector, (read + write) / machine.dram_bytes_per_cycle, shared / shared_rate]
+        [
+            c["matrix_cycles"],
+            c["vector_cycles"],
+            dram,
+            port,
+            c["shared_bytes"] * machine.core.clock_hz / (shared * machine.noc.clock_hz),
+            turns / c["slots"],
+        ]
     )
     return Priced(
-        cycles=parts.max(axis=0) + exposed,
-        dram_bytes=read + write,
-        sram_bytes=sram,
-        acc_bytes=acc,
-        fits=(sram <= machine.core.sram.size_bytes)
-        & (acc <= machine.core.accumulators.size_bytes)
-        & (legal != 0),
+        cycles=parts.max(axis=0) + c["exposed_cycles"],
+        dram_bytes=moved,
+        sram_bytes=c["sram_bytes"],
+        acc_bytes=c["acc_bytes"],
+        rounds=c["rounds"],
+        fits=(c["sram_bytes"] <= machine.core.sram.size_bytes)
+        & (c["acc_bytes"] <= machine.core.accumulators.size_bytes)
+        & (c["legal"] != 0),
         bottleneck=np.array(_OVERLAPPED)[parts.argmax(axis=0)],
     )
+
+
+def _turn_cycles(machine: Machine) -> float:
+    """From a slot's release to the arrival of the first byte of its next load."""
+    core = machine.core
+    sequencer = core.sequencer.signal_cycles + core.sequencer.wait_cycles
+    return dram_round_trip_cycles(machine) + core.dma.descriptor_cycles + 2 * sequencer
+
+
+def _port(machine: Machine) -> float:
+    """Bytes per core cycle into one core."""
+    network = machine.noc.port_bytes_per_cycle * machine.noc.clock_hz / machine.core.clock_hz
+    return min(network, float(machine.core.dma.port_bytes_per_cycle))

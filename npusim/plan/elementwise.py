@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import pi, sqrt
 from types import MappingProxyType
 
+import numpy as np
+
 from npusim.core.dtypes import DType
 from npusim.graph.ir import Node
 from npusim.graph.ops import operator
@@ -77,11 +79,20 @@ def _hard_sigmoid(x: Sequence[Value], a: Attribute) -> Value:
     return vector.clip(a("alpha") * x[0] + a("beta"), 0.0, 1.0)
 
 
+def _dequantized(x: Sequence[Value], a: Attribute) -> Value:
+    units = x[0] if len(x) < 3 or x[2] == 0 else Expression("sub", x[0], x[2])
+    return Expression("mul", Expression("real", units), x[1])
+
+
 _OTHERS: Mapping[str, Callable[[Sequence[Value], Attribute], Value]] = MappingProxyType(
     {
         "Clip": _clip,
+        "DequantizeLinear": _dequantized,
         "Div": lambda x, a: Expression("div", x[0], x[1]),
-        "Elu": lambda x, a: vector.where(x[0] > 0.0, x[0], a("alpha") * (Expression("exp", x[0]) - 1.0)),
+        "Elu": lambda x, a: vector.where(
+            x[0] > 0.0, x[0], a("alpha") * (Expression("exp", x[0]) - 1.0)
+        ),
+        "Expand": lambda x, a: x[0],
         "Gelu": _gelu,
         "HardSigmoid": _hard_sigmoid,
         "HardSwish": lambda x, a: x[0] * vector.clip(x[0] * (1 / 6) + 0.5, 0.0, 1.0),
@@ -98,7 +109,7 @@ _OTHERS: Mapping[str, Callable[[Sequence[Value], Attribute], Value]] = MappingPr
 
 def names() -> tuple[str, ...]:
     """Operators that `express` knows."""
-    return tuple(sorted({*_BINARY, *_UNARY, *_OTHERS, "Cast"}))
+    return tuple(sorted({*_BINARY, *_UNARY, *_OTHERS, "Cast", "QuantizeLinear"}))
 
 
 def express(node: Node, operands: Sequence[Value], out: DType) -> Value:
@@ -108,6 +119,8 @@ def express(node: Node, operands: Sequence[Value], out: DType) -> Value:
     """
     if node.op == "Cast":
         return _cast(operands[0], out)
+    if node.op == "QuantizeLinear":
+        return _quantized(operands, out)
     if node.op in _UNARY:
         return Expression(_UNARY[node.op], operands[0])
     if node.op in _BINARY:
@@ -120,6 +133,18 @@ def _cast(value: Value, out: DType) -> Value:
     if out.name == "bool":
         return Expression("ne", value, 0.0)
     return value if out.is_float else Expression("whole", value)
+
+
+def _quantized(x: Sequence[Value], out: DType) -> Value:
+    """Rounded to nearest even, then the zero point, then saturated; fp8 only saturates."""
+    steps = Expression("div", x[0], x[1])
+    if out.is_float:
+        return steps
+    units = Expression("rint", steps)
+    if len(x) > 2 and x[2] != 0:
+        units = Expression("add", units, x[2])
+    limits = np.iinfo(out.numpy)
+    return vector.clip(units, float(limits.min), float(limits.max))
 
 
 def _chain(operation: str, operands: Sequence[Value]) -> Value:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from npusim.core.dtypes import DType
-from npusim.graph.ir import Graph, Node
-from npusim.plan.elementwise import express
+from npusim.plan.chain import Chain, Operand
+from npusim.plan.evaluate import evaluate
 from npusim.plan.expression import Value
+from npusim.plan.mistakes import mistake
 from npusim.plan.tile import Buffer, Tile
 from npusim.plan.view import Piece, View
 
@@ -19,39 +19,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """A chain of element-wise operators that starts at the output of `anchor`."""
+    """A chain that starts at the result of the operator before it."""
 
-    graph: Graph
-    anchor: Node
-    nodes: tuple[Node, ...]
+    chain: Chain
     view: Callable[[str], View]
+    shows_start: bool = True
+
+    @property
+    def start(self) -> str:
+        """The result that the chain starts from."""
+        (name,) = self.chain.start
+        return name
 
     def apply(self, t: Tiles, piece: Piece, tile: Tile, via: Buffer | None) -> Tile:
-        """The chain's value for one tile, in `via`; its other operands are loaded tile by tile."""
+        """The chain's value for one tile, in `via`; the tile shows the result before the chain."""
         if via is None:
-            raise ValueError("an epilogue needs a buffer to leave through: store(..., via=...)")
-        start = self.anchor.outputs[0]
-        t.holds(self.view(start).like(piece.view)[piece.key], tile)
-        values: dict[str, Value] = {start: tile}
-        for node in self.nodes:
-            operands = [
-                values[name] if name in values else self._operand(t, name, piece, via)
-                for name in node.present_inputs()
-            ]
-            values[node.outputs[0]] = express(node, operands, self.dtype(node.outputs[0]))
-        return t.vec(via, values[self.nodes[-1].outputs[0]])
+            raise mistake("an epilogue needs a buffer to leave through: store(..., via=...)")
+        if self.shows_start:
+            t.holds(self.view(self.start).like(piece.view)[piece.key], tile)
+        return evaluate(t, via, self.value(t, piece, tile, via))
 
-    def dtype(self, tensor: str) -> DType:
-        """Element format of a tensor of the chain."""
-        return self.graph.tensors[tensor].dtype
+    def value(self, t: Tiles, piece: Piece, start: Value, via: Buffer) -> Value:
+        """The chain as an expression of `start`; its other operands are loaded tile by tile."""
+        values = {o.tensor.name: self.load(t, o, piece, via) for o in self.chain.loaded()}
+        return self.chain.value({**values, self.start: start})
 
-    def operands(self) -> list[str]:
-        """Tensors that the chain reads besides the anchor's output."""
-        inside = {self.anchor.outputs[0], *(node.outputs[0] for node in self.nodes)}
-        names = (name for node in self.nodes for name in node.present_inputs())
-        return list(dict.fromkeys(name for name in names if name not in inside))
-
-    def _operand(self, t: Tiles, name: str, piece: Piece, via: Buffer) -> Tile:
-        source = self.view(name).like(piece.view)[piece.key]
-        shape = [1 if have == 1 else room for have, room in zip(source.shape, via.shape, strict=True)]
-        return t.load(t.helper(name, self.dtype(name), *shape), source)
+    def load(self, t: Tiles, operand: Operand, piece: Piece, via: Buffer) -> Tile:
+        """The part of an operand that belongs to a piece of the result."""
+        tensor = operand.tensor
+        source = operand.aligned(self.view(tensor.name)).like(piece.view)[piece.key]
+        room = [
+            1 if size == 1 else most for size, most in zip(source.shape, via.shape, strict=True)
+        ]
+        return t.load(t.helper(tensor.name, tensor.dtype, *room), source, keep=True)

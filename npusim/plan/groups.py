@@ -16,17 +16,19 @@ from npusim.plan.language import Plan, Step
 class Unit:
     """Operators that run as one layer, in order, and the step that says how, if any.
 
-    `found_by` is the kernel that asked for the group; only it may run it.
+    `found_by` is the kernel that asked for the group, `found_for` the operator for which; only
+    that kernel may run it.
     """
 
     nodes: tuple[Node, ...]
     step: Step | None = None
     found_by: Kernel | None = None
+    found_for: str = ""
 
     @property
     def name(self) -> str:
-        """Name of the layer: its operator, or first and last of a group."""
-        return "+".join(node.name for node in self.nodes)
+        """Name of the layer: the operator for which the group was found, or all of them."""
+        return self.found_for or "+".join(node.name for node in self.nodes)
 
     @property
     def operators(self) -> str:
@@ -84,7 +86,9 @@ def _unmatched(graph: Graph, step: Step, matched: Sequence[Node]) -> list[Proble
         return [Problem(message, step.place, choose_from(step.op, kinds))]
     missing = [p for p in step.patterns if not any(step.named(p, node) for node in matched)]
     return [
-        Problem(f"{step}: nothing in {graph.name} is called {p!r}", step.place, choose_from(p, names))
+        Problem(
+            f"{step}: nothing in {graph.name} is called {p!r}", step.place, choose_from(p, names)
+        )
         for p in missing
     ]
 
@@ -122,20 +126,25 @@ def _found(graph: Graph, kernels: Sequence[Kernel], taken: set[str]) -> list[Uni
         for node in graph.nodes:
             if node.op not in kernel.operators or node.name in taken | mine:
                 continue
-            nodes = kernel.find(graph, node)
-            if nodes and not any(n.name in taken for n in nodes):
-                groups.append(Unit(tuple(nodes), None, kernel))
-                mine.update(n.name for n in nodes if n.op != "DequantizeLinear")
+            nodes = kernel.find(graph, node) or ()
+            own = {n.name for n in nodes if n.op != "DequantizeLinear"}
+            if own and not own & mine and not any(n.name in taken for n in nodes):
+                groups.append(Unit(tuple(nodes), None, kernel, node.name))
+                mine |= own
     return groups
 
 
 def _absorbed(graph: Graph, found: Sequence[Unit]) -> set[str]:
-    """Operators that need not run by themselves: all who read them are in groups with them."""
+    """Operators that need not run by themselves.
+
+    A conversion may belong to several groups; it runs by itself if others read it too.
+    """
     absorbed = set()
-    for node in graph.nodes:
+    for node in {node.name: node for unit in found for node in unit.nodes}.values():
         homes = [unit for unit in found if node in unit.nodes]
         readers = [r for name in node.present_outputs() for r in graph.consumers(name)]
-        if homes and all(any(r in unit.nodes for unit in homes) for r in readers):
+        inside = all(any(reader in unit.nodes for unit in homes) for reader in readers)
+        if node.op != "DequantizeLinear" or inside:
             absorbed.add(node.name)
     return absorbed
 

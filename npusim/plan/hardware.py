@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from npusim.hw import closed_forms
-from npusim.hw.closed_forms import Ints, Stationary
+from npusim.hw.closed_forms import (
+    Ints,
+    Stationary,
+    dram_efficiency,
+    dram_round_trip_cycles,
+)
 from npusim.hw.machine import Machine
 
 
@@ -30,6 +35,11 @@ class Hardware:
     def acc_bytes(self) -> int:
         """Accumulators of one core."""
         return self.machine.core.accumulators.size_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared SRAM, 0 if there is none."""
+        return self.machine.shared_sram.size_bytes if self.machine.shared_sram else 0
 
     def runs(self, dtype_name: str) -> bool:
         """Whether the matrix unit takes operands of this dtype."""
@@ -76,13 +86,34 @@ class Hardware:
         busy = closed_forms.vector_cycles(vector, simple, divide, function) - vector.start_cycles
         return busy + vector.start_cycles * np.asarray(instructions, np.int64)
 
-    def first_bytes_cycles(self, size_bytes: ArrayLike) -> Ints:
-        """From a cold start to the arrival of the first tiles: latency, then the port."""
+    def fetch_cycles(self, size_bytes: ArrayLike) -> NDArray[np.float64]:
+        """One load that nothing overlaps: round trip, then the port."""
         machine = self.machine
-        network = machine.noc.latency_cycles / machine.noc.clock_hz
-        seconds = 2 * network + machine.dram.unloaded_read_ns * 1e-9
-        latency = seconds * machine.core.clock_hz + machine.core.dma.descriptor_cycles
-        share = machine.dram_bytes_per_cycle / machine.cores
+        latency = dram_round_trip_cycles(machine) + machine.core.dma.descriptor_cycles
+        return latency + np.asarray(size_bytes) / machine.core.dma.port_bytes_per_cycle
+
+    @staticmethod
+    def mean_run(*traffic: tuple[ArrayLike, ArrayLike]) -> NDArray[np.float64]:
+        """Mean contiguous run of several (bytes, run length) streams together."""
+        total = sum(np.asarray(size, np.float64) for size, _ in traffic)
+        runs = sum(np.asarray(size, np.float64) / np.maximum(run, 1) for size, run in traffic)
+        return np.asarray(total / np.maximum(runs, 1e-9))
+
+    def start_cycles(self, size_bytes: ArrayLike, run_bytes: ArrayLike = 1 << 20) -> Ints:
+        """From a cold start to the arrival of the first tiles on all cores at once."""
+        machine = self.machine
+        rate = machine.dram_bytes_per_cycle * dram_efficiency(machine.dram, run_bytes)
+        share = np.minimum(rate / machine.cores, machine.core.dma.port_bytes_per_cycle)
+        latency = dram_round_trip_cycles(machine) + machine.core.dma.descriptor_cycles
+        return np.ceil(latency + np.asarray(size_bytes) / share).astype(np.int64)
+
+    def store_cycles(self, size_bytes: ArrayLike) -> Ints:
+        """From the last result on a core to its arrival in DRAM."""
+        machine = self.machine
+        latency = machine.noc.latency_cycles + machine.core.dma.descriptor_cycles
+        share = np.minimum(
+            machine.dram_bytes_per_cycle / machine.cores, machine.core.dma.port_bytes_per_cycle
+        )
         return np.ceil(latency + np.asarray(size_bytes) / share).astype(np.int64)
 
 

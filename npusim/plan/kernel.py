@@ -105,8 +105,8 @@ def kernel(
     """Declare a kernel for these ONNX operators.
 
     `space` lists the options of each choice; a choice without options keeps its default.
-    `group` says what is wrong with running several operators at once (None: nothing); without
-    it, fusing is refused. `find` names the operators around one that belong to it without being
+    `group` says what is wrong with running these operators at once (None: nothing); without it,
+    the kernel runs one operator at a time. `find` names the operators around one that belong to it without being
     asked, such as the conversions around an integer product.
     """
 

@@ -102,9 +102,7 @@ def _emit_kernel(
     room.release()
 
 
-def _explained(
-    error: InputError, graph: Graph, machine: Machine, decision: Decision
-) -> InputError:
+def _explained(error: InputError, graph: Graph, machine: Machine, decision: Decision) -> InputError:
     """The kernel's error with the layer, the plan's step and a tile that would have fitted."""
     assert decision.choice is not None
     kernel, step = decision.choice.kernel, decision.unit.step
@@ -142,22 +140,23 @@ def _emit_host(graph: Graph, builder: Builder, decision: Decision) -> None:
     for node in decision.unit.nodes:
         reads = [builder.tensor_region(name) for name in node.present_inputs()]
         writes = [builder.tensor_region(name) for name in node.present_outputs()]
-        work = operator(node.op).flops(node, graph.operand_tensors(node), graph.result_tensors(node))
+        work = operator(node.op).flops(
+            node, graph.operand_tensors(node), graph.result_tensors(node)
+        )
         builder.host(node.name, reads, writes, max(work, 1))
 
 
-def _inside(graph: Graph, decisions: Sequence[Decision]) -> dict[str, str]:
-    """Tensors that never leave their layer, and the layer that makes them."""
-    inside = {}
-    for decision in decisions:
-        if decision.how != "kernel" or len(decision.unit.nodes) < 2:
-            continue
-        names = {node.name for node in decision.unit.nodes}
-        for node in decision.unit.nodes:
-            for tensor in node.present_outputs():
-                users = graph.consumers(tensor)
-                if tensor not in graph.outputs and all(user.name in names for user in users):
-                    inside[tensor] = decision.unit.name
+def _inside(graph: Graph, decisions: Sequence[Decision]) -> set[str]:
+    """Tensors that never leave a layer: whoever reads them is in a layer that makes them."""
+    groups = [d.unit.nodes for d in decisions if d.how == "kernel" and len(d.unit.nodes) > 1]
+    inside = set()
+    for node in dict.fromkeys(node.name for nodes in groups for node in nodes):
+        homes = [nodes for nodes in groups if any(n.name == node for n in nodes)]
+        for tensor in graph.node(node).present_outputs():
+            users = graph.consumers(tensor)
+            kept = all(any(user in nodes for nodes in homes) for user in users)
+            if kept and users and tensor not in graph.outputs:
+                inside.add(tensor)
     return inside
 
 

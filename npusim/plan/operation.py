@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import Any
 
+from numpy.typing import NDArray
+
 from npusim.core.dtypes import DType, dtype
 from npusim.graph.ir import Graph, Node, Tensor
 from npusim.graph.ops import operator
+from npusim.graph.recipe import Given
 from npusim.hw.machine import Machine
+from npusim.plan.chain import Chain
 from npusim.plan.epilogue import Epilogue
 from npusim.plan.view import View
 
@@ -36,9 +40,7 @@ class Operation:
     @cached_property
     def parts(self) -> tuple[Operation, ...]:
         """Each operator of the group by itself."""
-        return tuple(
-            Operation(self.graph, (n,), n, self.machine, self._locate) for n in self.nodes
-        )
+        return tuple(Operation(self.graph, (n,), n, self.machine, self._locate) for n in self.nodes)
 
     @property
     def following(self) -> tuple[Node, ...]:
@@ -91,6 +93,11 @@ class Operation:
         tensor = self.tensor(formal)
         return tensor.size_bytes if tensor else 0
 
+    def constant(self, tensor: str) -> NDArray[Any] | None:
+        """The values of a tensor that the model itself gives, such as a zero point, else None."""
+        recipe = self.graph.tensors[tensor].recipe
+        return recipe.values if isinstance(recipe, Given) else None
+
     @property
     def result(self) -> Tensor:
         """What the last operator of the group writes."""
@@ -105,17 +112,15 @@ class Operation:
         """The dtype in which the matrix unit sums products of `operand`."""
         return dtype(self.machine.core.matrix.accumulate[operand.name])
 
-    def fused_operands(self) -> list[Tensor]:
-        """Tensors that the operators fused behind the leading one read besides its output."""
-        epilogue = Epilogue(self.graph, self.node, self.following, self.view)
-        return [self.graph.tensors[name] for name in epilogue.operands()]
+    @cached_property
+    def chain(self) -> Chain:
+        """The element-wise operators fused behind the leading one."""
+        return Chain(self.graph, self.following, frozenset((self.node.outputs[0],)))
 
     @cached_property
     def epilogue(self) -> Epilogue | None:
         """What the element-wise operators fused behind this one do, None without any."""
-        if not self.following:
-            return None
-        return Epilogue(self.graph, self.node, self.following, self.view)
+        return Epilogue(self.chain, self.view) if self.following else None
 
 
 @cache

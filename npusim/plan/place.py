@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 
 from npusim.core.dtypes import DType, dtype
@@ -20,7 +20,7 @@ class Placement:
         self,
         graph: Graph,
         room: Room,
-        inside: Mapping[str, str],
+        inside: Set[str],
         aliases: Mapping[str, str],
         kept: Mapping[str, Space],
     ) -> None:
@@ -28,7 +28,6 @@ class Placement:
         self.notes: list[str] = []
         self._room = room
         self._aliases = aliases
-        self._inside = inside
         self._views: dict[str, View] = {}
         self._loops = Loops()
         for name in _needed(graph):
@@ -119,9 +118,7 @@ def _caches(node: Node) -> Sequence[tuple[str, str]]:
 def _view(room: Room, loops: Loops, tensor: Tensor, storage: DType, number: int) -> View:
     names = [f"d{d}" for d in range(len(tensor.shape))]
     strides = contiguous(tensor.shape, storage)
-    return View(
-        room.builder, loops, tensor.name, number, storage, names, tensor.shape, strides
-    )
+    return View(room.builder, loops, tensor.name, number, storage, names, tensor.shape, strides)
 
 
 def _copy(view: View, loops: Loops) -> View:

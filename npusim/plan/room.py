@@ -48,6 +48,9 @@ class Room:
     def place(self, buffer: Buffer, core: int, slot_of: int, others: Sequence[Buffer]) -> int:
         """The number of a new slot of a kernel's buffer, freed by `release`."""
         arena = self._arenas[buffer.space, core]
+        if not any(held is arena for held, _ in self._held):
+            same = (b for b in others if b.space is buffer.space)
+            arena.make_way(sum(b.slots * b.slot_bytes for b in same))
         offset = arena.allocate(buffer.slot_bytes)
         if offset is None:
             raise self._full(buffer, core, others)

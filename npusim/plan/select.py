@@ -20,10 +20,13 @@ from npusim.plan.space import Choice, choose
 
 @dataclass(frozen=True)
 class Decision:
-    """How one unit of work runs: by a kernel with its choices, as a view, or on the host."""
+    """How one unit of work runs: by a kernel with its choices, as a view, or on the host.
+
+    `nothing` is an operator whose results are all empty.
+    """
 
     unit: Unit
-    how: Literal["kernel", "view", "host"]
+    how: Literal["kernel", "view", "nothing", "host"]
     choice: Choice | None
     reason: str
 
@@ -51,7 +54,9 @@ def select(
     decisions = [_decide(graph, unit, hw, kernels) for unit in units(graph, plan, kernels)]
     hosted = [d for d in decisions if d.how == "host"]
     if hosted and not allow_host:
-        raise NoPlan(*(Problem(f"{d.unit.title} would run on the host: {d.reason}") for d in hosted))
+        raise NoPlan(
+            *(Problem(f"{d.unit.title} would run on the host: {d.reason}") for d in hosted)
+        )
     return decisions
 
 
@@ -73,6 +78,9 @@ def check_bounds(plan: Plan, graph: Graph) -> None:
 
 
 def _decide(graph: Graph, unit: Unit, hw: Hardware, kernels: Sequence[Kernel]) -> Decision:
+    results = [t for node in unit.nodes for t in graph.result_tensors(node) if t is not None]
+    if not any(tensor.size for tensor in results):
+        return Decision(unit, "nothing", None, "its results have no elements")
     if unit.step is not None and unit.step.on_host:
         return Decision(unit, "host", None, unit.step.reason)
     if unit.step is not None and unit.step.what is not None:
@@ -110,12 +118,13 @@ def _as_told(graph: Graph, unit: Unit, hw: Hardware) -> Decision:
 
 
 def _check_group(kernel: Kernel, graph: Graph, nodes: Sequence[Node]) -> None:
-    if len(nodes) > 1:
-        if kernel.group is None:
+    if kernel.group is None:
+        if len(nodes) > 1:
             raise Unsuited(f"kernel {kernel.name} runs one operator at a time")
-        wrong = kernel.group(graph, nodes)
-        if wrong:
-            raise Unsuited(f"kernel {kernel.name} cannot fuse these: {wrong}")
+        return
+    wrong = kernel.group(graph, nodes)
+    if wrong:
+        raise Unsuited(wrong)
 
 
 def _by_claims(graph: Graph, unit: Unit, hw: Hardware, kernels: Sequence[Kernel]) -> Decision:
@@ -126,7 +135,8 @@ def _by_claims(graph: Graph, unit: Unit, hw: Hardware, kernels: Sequence[Kernel]
         if node is None or (unit.found_by is not None and unit.found_by is not kernel):
             continue
         try:
-            _check_group(kernel, graph, unit.nodes)
+            if unit.found_by is None:
+                _check_group(kernel, graph, unit.nodes)
             choice = choose(kernel, Operation(graph, unit.nodes, node, hw.machine), hw, {})
         except Unsuited as why:
             refused.append(f"{kernel.name}: {why}")

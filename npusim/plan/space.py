@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from npusim.plan.claim import Claim, Priced, price
 from npusim.plan.grid import Grid, Splits
 from npusim.plan.hardware import Hardware
 from npusim.plan.kernel import Kernel, Unsuited
 from npusim.plan.operation import Operation
+
+Ints = NDArray[np.int64]
+#: Claims that differ by less than this are equal: closed forms do not tell more.
+RESOLUTION = 0.02
 
 
 class Points:
@@ -29,23 +33,47 @@ class Points:
             raise AttributeError(name)
         return self._columns[name]
 
+    def also(self, **columns: Any) -> Points:
+        """The same points with further (or other) names for some choices."""
+        return Points({**self._columns, **columns})
+
 
 class Grids:
     """Many grids at once: `grids.m` is the array of their cores along m."""
 
-    def __init__(self, grids: Sequence[Grid]) -> None:
-        self._grids = grids
+    def __init__(self, options: Sequence[Grid], which: Ints) -> None:
+        self._options = options
+        self._which = which
 
     def __getattr__(self, axis: str) -> Any:
-        """Cores along an axis."""
+        """Cores along an axis (`cores`: of the whole grid)."""
         if axis.startswith("_"):
             raise AttributeError(axis)
-        return np.array([getattr(grid, axis) for grid in self._grids])
+        return np.array([getattr(grid, axis) for grid in self._options])[self._which]
 
-    @property
-    def cores(self) -> Any:
-        """Cores of each grid."""
-        return np.array([grid.cores for grid in self._grids])
+
+class Space:
+    """All combinations of the options of a kernel's choices, as index arrays."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        self.columns = columns
+        shape = [len(values) for values in columns.values()]
+        self.size = prod(shape)
+        self._index = dict(zip(columns, np.indices(shape).reshape(len(shape), -1), strict=True))
+
+    def points(self) -> Points:
+        """The choices as arrays, for a claim."""
+        return Points({name: self._array(name) for name in self.columns})
+
+    def _array(self, name: str) -> Any:
+        values, which = self.columns[name], self._index[name]
+        if isinstance(values[0], Grid):
+            return Grids(values, which)
+        return np.array(values)[which]
+
+    def at(self, number: int) -> dict[str, Any]:
+        """One combination."""
+        return {n: values[self._index[n][number]] for n, values in self.columns.items()}
 
 
 @dataclass(frozen=True)
@@ -71,45 +99,49 @@ class Choice:
 def choose(kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any]) -> Choice:
     """The best legal point of the kernel's space in which the choices `made` are kept.
 
-    If none fits, the best one that does not (`fits` is False). Ties go to less DRAM traffic,
-    then less scratchpad, then to the earlier point. Raises Unsuited if the kernel cannot run it.
+    If none fits, the best one that does not (`fits` is False). Claims within RESOLUTION count as
+    equal; then less DRAM traffic wins, then fewer rounds of loads, less scratchpad, the earlier
+    point. Raises Unsuited if the kernel cannot run the operator.
     """
-    if kernel.pricing is None:
-        raise Unsuited(f"kernel {kernel.name} states no claim")
-    columns = options(kernel, hw.machine.cores, made)
-    points = list(product(*columns.values()))
-    claim = kernel.pricing(op, hw, Points(_arrays(list(columns), points)))
-    priced = price(claim, hw.machine)
-    best = _best(priced, len(points))
-    fits = np.broadcast_to(priced.fits, len(points))
+    space, claim, priced = _priced(kernel, op, hw, made)
+    best = _best(priced, space.size)
+    fits = np.broadcast_to(priced.fits, space.size)
     return Choice(
         kernel,
-        dict(zip(columns, points[best], strict=True)),
+        space.at(best),
         claim.at(best if priced.cycles.size > 1 else 0),
-        float(np.broadcast_to(priced.cycles, len(points))[best]),
-        float(np.broadcast_to(priced.dram_bytes, len(points))[best]),
-        str(np.broadcast_to(priced.bottleneck, len(points))[best]),
+        float(np.broadcast_to(priced.cycles, space.size)[best]),
+        float(np.broadcast_to(priced.dram_bytes, space.size)[best]),
+        str(np.broadcast_to(priced.bottleneck, space.size)[best]),
         bool(fits[best]),
-        len(points),
+        space.size,
         int(fits.sum()),
     )
+
+
+def _priced(
+    kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any]
+) -> tuple[Space, Claim, Priced]:
+    if kernel.pricing is None:
+        raise Unsuited(f"kernel {kernel.name} states no claim")
+    space = Space(options(kernel, hw.machine.cores, made))
+    claim = kernel.pricing(op, hw, space.points())
+    return space, claim, price(claim, hw.machine)
 
 
 def largest_that_fits(
     kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
     """The legal point with the largest tile among those that keep all choices but tile sizes."""
-    sizes = {n for n, value in made.items() if isinstance(value, int) and n in kernel.space}
-    columns = options(kernel, hw.machine.cores, {n: v for n, v in made.items() if n not in sizes})
-    points = list(product(*columns.values()))
-    assert kernel.pricing is not None
-    priced = price(kernel.pricing(op, hw, Points(_arrays(list(columns), points))), hw.machine)
-    fits = np.broadcast_to(priced.fits, len(points))
-    legal = [point for point, good in zip(points, fits, strict=True) if good]
-    if not legal:
+    sizes = [n for n, value in made.items() if isinstance(value, int) and n in kernel.space]
+    kept = {name: value for name, value in made.items() if name not in sizes}
+    space, _, priced = _priced(kernel, op, hw, kept)
+    legal = np.flatnonzero(np.broadcast_to(priced.fits, space.size))
+    if not legal.size or not sizes:
         return None
-    tile = [number for number, name in enumerate(columns) if name in sizes]
-    return dict(zip(columns, max(legal, key=lambda p: prod(p[n] for n in tile)), strict=True))
+    points = space.points()
+    tile = np.prod([getattr(points, name) for name in sizes], axis=0)
+    return space.at(int(legal[np.argmax(tile[legal])]))
 
 
 def options(kernel: Kernel, cores: int, made: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
@@ -124,17 +156,10 @@ def options(kernel: Kernel, cores: int, made: Mapping[str, Any]) -> dict[str, Se
     return columns
 
 
-def _arrays(names: Sequence[str], points: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    arrays: dict[str, Any] = {}
-    for number, name in enumerate(names):
-        values = [point[number] for point in points]
-        arrays[name] = Grids(values) if isinstance(values[0], Grid) else np.array(values)
-    return arrays
-
-
 def _best(priced: Priced, count: int) -> int:
-    keys = [
-        np.broadcast_to(column, count)
-        for column in (priced.sram_bytes, priced.dram_bytes, priced.cycles, ~priced.fits)
-    ]
-    return int(np.lexsort(keys)[0])
+    fits = np.broadcast_to(priced.fits, count)
+    cycles = np.broadcast_to(priced.cycles, count)
+    eligible = fits if fits.any() else np.ones(count, np.bool_)
+    near = eligible & (cycles <= cycles[eligible].min() * (1 + RESOLUTION))
+    keys = (cycles, priced.sram_bytes, priced.rounds, priced.dram_bytes, ~near)
+    return int(np.lexsort([np.broadcast_to(key, count) for key in keys])[0])

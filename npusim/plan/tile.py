@@ -61,6 +61,10 @@ class Tile(Operand):
             part = self._parts[key] = Tile(self.slot, offset, shape, strides, split)
         return part
 
+    def grouped(self, split: int) -> Tile:
+        """The same elements with the first `split` dimensions as matrix rows."""
+        return self._part(self.offset, self.shape, self.strides, split)
+
     def clip(self, shape: Shape) -> Tile:
         """The corner of the tile that has the given shape."""
         if shape == self.shape:

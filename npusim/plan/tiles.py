@@ -1,11 +1,11 @@
 """What a kernel talks to: buffers, copies, the matrix and the vector unit, one verb each.
 
-    sram acc shared        room for tiles (slots=2 is double buffering)
-    load store copy gather DMA
-    mma vec                the compute units
-    holds                  show a tile as a piece of a graph tensor, for validation
-    order wait event       edges by hand
-    split deal             who does what
+sram acc shared        room for tiles (slots=2 is double buffering)
+load store copy gather DMA
+mma vec                the compute units
+holds                  show a tile as a piece of a graph tensor, for validation
+order wait event       edges by hand
+split deal             who does what
 """
 
 from __future__ import annotations
@@ -89,6 +89,10 @@ class Tiles:
         self._buffers.append(buffer)
         return buffer
 
+    def take(self, buffer: Buffer, *shape: int) -> Tile:
+        """The next slot of a buffer as a tile of this shape, for verbs that fill it in parts."""
+        return buffer.next(self.core, shape)
+
     def allocate(self, buffer: Buffer, core: int) -> Ring:
         """Places for all slots of a buffer on one core.
 
@@ -152,9 +156,7 @@ class Tiles:
         if destination.shape != source.shape:
             raise mistake(f"copy of {source.shape} to {destination.shape}")
         empty = isinstance(source, Piece) and source.empty
-        self._copy(
-            destination.region, source.region, queue, empty, destination.dtype, source.dtype
-        )
+        self._copy(destination.region, source.region, queue, empty, destination.dtype, source.dtype)
 
     def gather(self, buffer: Buffer, table: Piece, rows: Tile) -> Tile:
         """Copy the rows of `table` that the integer tile `rows` [count] numbers."""
@@ -326,12 +328,14 @@ class Tiles:
                 yield (core, *item)
 
     def _mark(self, axes: Sequence[Any], item: tuple[Any, ...]) -> None:
+        """Remember the loop indices of an item."""
         for number, (axis, position) in enumerate(zip(axes, item, strict=True)):
             if isinstance(position, Span):
                 self._loops.enter(self._loops.slot(position.axis), position.index)
+            elif isinstance(axis, Axis):
+                self._loops.enter(self._loops.slot(axis.name), position)
             else:
-                name = axis.name if isinstance(axis, Axis) else f"i{number}"
-                self._loops.enter(self._loops.slot(name), position)
+                self._loops.enter(self._loops.slot(f"i{number}"), list(axis).index(position))
 
     # ---------------------------------------------------------------- inside
 

@@ -20,6 +20,11 @@ def causal(scores: Value, offset: int) -> Expression:
     return Expression("causal", scores, offset)
 
 
+def since(scores: Value, offset: int) -> Expression:
+    """`scores` where column >= row + offset, minus infinity elsewhere; from the tile's corner."""
+    return Expression("since", scores, offset)
+
+
 def erf(value: Value) -> Expression:
     """The error function."""
     return Expression("erf", value)

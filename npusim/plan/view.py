@@ -117,7 +117,11 @@ class View:
             self._pieces[key] = piece
             return piece
         except TypeError:  # slices cannot be dictionary keys on this Python
-            return self._cut(key if isinstance(key, tuple) else (key,))
+            parts = key if isinstance(key, tuple) else (key,)
+            plain = tuple((p.start, p.stop, p.step) if isinstance(p, slice) else p for p in parts)
+            if plain not in self._pieces:
+                self._pieces[plain] = self._cut(parts)
+            return self._pieces[plain]
 
     def _cut(self, key: tuple[Index, ...]) -> Piece:
         if len(key) != len(self.sizes):
@@ -199,6 +203,20 @@ class View:
             [*self.strides[:at], stride, *self.strides[rest:]],
         )
 
+    def without(self, axis: str) -> View:
+        """Leave out an axis of size 1."""
+        at = self.names.index(axis)
+        if self.sizes[at] != 1:
+            raise InputError(f"{self.tensor}: axis {axis} has size {self.sizes[at]}, not 1")
+        return self._renamed(
+            *(v[:at] + v[at + 1 :] for v in (self.names, self.sizes, self.strides))
+        )
+
+    def contiguous(self, axis: str, following: str) -> bool:
+        """Whether two axes could be folded into one."""
+        a, b = self.names.index(axis), self.names.index(following)
+        return self.strides[a] == self.sizes[b] * self.strides[b]
+
     def broadcast(self, sizes: Sequence[int]) -> View:
         """Stretch axes of size 1 to the given sizes, as numpy broadcasts."""
         strides = []
@@ -225,9 +243,7 @@ class View:
         view.offset += start * self.strides[at]
         return view
 
-    def _renamed(
-        self, names: Sequence[str], sizes: Sequence[int], strides: Sequence[int]
-    ) -> View:
+    def _renamed(self, names: Sequence[str], sizes: Sequence[int], strides: Sequence[int]) -> View:
         return View(
             self.builder,
             self.loops,

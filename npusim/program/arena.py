@@ -30,6 +30,11 @@ class Arena:
                 return low
         return None
 
+    def make_way(self, size_bytes: int) -> None:
+        """Start over at the bottom if so much no longer fits behind the last allocation."""
+        if self._cursor + size_bytes > self.size_bytes:
+            self._cursor = 0
+
     def free(self, offset: int) -> None:
         """Give back what `allocate` returned."""
         del self._taken[offset]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.program.accesses import accesses
-from npusim.program.hazards import find_hazards
+from npusim.program.hazards import Orders, find_hazards
 from npusim.program.kinds import RANK, VECTOR_SOURCES, Kind
 from npusim.program.program import (
     Buffers,
@@ -27,6 +27,7 @@ from npusim.program.program import (
     Stream,
     Vectors,
 )
+from npusim.program.uses import first_and_last_use, kept_stationary
 
 _HOLD, _WAIT = 16, 17
 _STREAM, _KIND, _POINT, _A = 0, 1, 2, 3
@@ -85,13 +86,21 @@ def assemble(draft: Draft) -> Program:
 
 def _with_edges(program: Program, draft: Draft, waits: tuple[Ints, Ints]) -> Program:
     by_hand = np.zeros(len(program), np.bool_)
-    for first, last in draft.by_hand:
-        by_hand[first:last] = True
+    for begin, end in draft.by_hand:
+        by_hand[begin:end] = True
     touched = accesses(program)
-    found = find_hazards(program, touched, by_hand, waits)
-    buffers = replace(program.buffers, first_use=found.first_use, last_use=found.last_use)
-    mmas = replace(program.mmas, kept=found.kept)
-    return replace(program, edges=found.edges, buffers=buffers, mmas=mmas)
+    holds = program.holds
+    edges, after = find_hazards(
+        program, touched, Orders(by_hand, *waits, holds.source, holds.after)
+    )
+    first, last = first_and_last_use(program, touched)
+    return replace(
+        program,
+        edges=edges,
+        buffers=replace(program.buffers, first_use=first, last_use=last),
+        mmas=replace(program.mmas, kept=kept_stationary(program, touched)),
+        holds=replace(holds, after=after),
+    )
 
 
 def _none() -> Ints:
@@ -141,9 +150,7 @@ def _mmas(rows: Ints) -> Mmas:
 
 def _vectors(rows: Ints, immediates: NDArray[np.float64]) -> Vectors:
     sources = rows[:, _A + 2 : _A + 2 + VECTOR_SOURCES].copy()
-    return Vectors(
-        rows[:, _A].copy(), rows[:, _A + 1].copy(), sources, immediates[rows[:, _A + 6]]
-    )
+    return Vectors(rows[:, _A].copy(), rows[:, _A + 1].copy(), sources, immediates[rows[:, _A + 6]])
 
 
 def _hosts(draft: Draft) -> Hosts:

@@ -74,7 +74,13 @@ class Builder:
         lead = RANK - len(sizes)
         if lead < 0:
             raise ValueError(f"a region has at most {RANK} dimensions, not {len(sizes)}")
-        key = (buffer, offset, (1,) * lead + tuple(sizes), (0,) * lead + tuple(strides), lead + split)
+        key = (
+            buffer,
+            offset,
+            (1,) * lead + tuple(sizes),
+            (0,) * lead + tuple(strides),
+            lead + split,
+        )
         return self._regions.setdefault(key, len(self._regions))
 
     def locate(self, tensor: str, region: int, initial: bool) -> None:

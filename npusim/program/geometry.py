@@ -38,19 +38,26 @@ def boxes(regions: Regions, itemsize: Ints) -> Boxes:
     stride = np.concatenate([regions.strides, np.ones((count, 1), np.int64)], axis=1)
     dims = np.zeros(count, np.int64)
     size, stride = np.ascontiguousarray(size), np.ascontiguousarray(stride)
-    _canonical(size, stride, dims)
+    low = regions.offset.copy()
+    _canonical(size, stride, dims, low)
     span = np.where(np.arange(DIMS)[None, :] < dims[:, None], (size - 1) * stride, 0).sum(axis=1)
-    return Boxes(dims, size, stride, regions.offset, regions.offset + span + 1)
+    return Boxes(dims, size, stride, low, low + span + 1)
 
 
 @jit
-def _canonical(size: Ints, stride: Ints, dims: Ints) -> None:
-    """Drop broadcast and unit dimensions, sort by stride, merge what is contiguous; in place."""
+def _canonical(size: Ints, stride: Ints, dims: Ints, low: Ints) -> None:
+    """Drop broadcast and unit dimensions, sort by stride, merge what is contiguous; in place.
+
+    Dimensions that run backwards are turned round, so that they begin at a lower address.
+    """
     for r in range(size.shape[0]):
         count = 0
         for d in range(DIMS):
             if size[r, d] > 1 and stride[r, d] != 0:
                 s, t, at = size[r, d], stride[r, d], count
+                if t < 0:
+                    low[r] += (s - 1) * t
+                    t = -t
                 while at > 0 and stride[r, at - 1] < t:
                     size[r, at], stride[r, at] = size[r, at - 1], stride[r, at - 1]
                     at -= 1
@@ -157,4 +164,3 @@ def relation(
         if at_p[k] > at_q[k] or end_p < end_q:
             covers = False
     return COVERS if covers else OVERLAP
-

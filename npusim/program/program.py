@@ -6,7 +6,7 @@ Offsets, strides and sizes of memory are in bytes; a region's strides may be 0 (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -60,7 +60,8 @@ class Regions:
     @cached_property
     def elements(self) -> Ints:
         """Elements of each region."""
-        return self.sizes.prod(axis=1)
+        count: Ints = self.sizes.prod(axis=1)
+        return count
 
     @cached_property
     def rows(self) -> Ints:
@@ -75,7 +76,8 @@ class Regions:
     def _extent(self, before: bool) -> Ints:
         axis = np.arange(self.sizes.shape[1])[None, :]
         mine = (axis < self.split[:, None]) == before
-        return np.where(mine, self.sizes, 1).prod(axis=1)
+        extent: Ints = np.where(mine, self.sizes, 1).prod(axis=1)
+        return extent
 
 
 @dataclass(frozen=True)
@@ -223,10 +225,15 @@ class Program:
 
     @cached_property
     def hash(self) -> str:
-        """A digest of every column, the same in every process."""
+        """A digest of every column, the same in every process.
+
+        Which step of a plan asked for a layer is no part of it: two plans may say the same.
+        """
         parts = []
         for column in fields(self):
             value = getattr(self, column.name)
+            if column.name == "layers":
+                value = tuple(replace(layer, step="") for layer in value)
             if hasattr(value, "__dataclass_fields__"):
                 parts += [getattr(value, f.name) for f in fields(value)]
             else:

@@ -30,7 +30,7 @@ class Operation:
 def _table() -> Iterator[tuple[str, Operation]]:
     simple = {
         1: "neg abs rint floor ceil not sign is_nan real whole",
-        2: "add sub mul max min eq ne lt le gt ge and or xor causal",
+        2: "add sub mul max min eq ne lt le gt ge and or xor causal since",
         3: "where clip",
     }
     for count, ops in simple.items():
@@ -62,10 +62,10 @@ def walk(tree: Any) -> Iterator[Any]:
 def shape_of(tree: Any, sources: Sequence[Shape]) -> Shape:
     """Shape of an expression's value, sources broadcast as numpy does."""
     if tree[0] == "source":
-        return sources[tree[1]]
+        return sources[int(tree[1])]
     if tree[0] == "immediate":
         return ()
-    shape = np.broadcast_shapes(*(shape_of(child, sources) for child in operands(tree)))
+    shape: Shape = np.broadcast_shapes(*(shape_of(child, sources) for child in operands(tree)))
     if OPERATIONS[tree[0]].reduces:
         return (*shape[:-1], 1)
     return shape

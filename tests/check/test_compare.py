@@ -204,3 +204,15 @@ def test_an_int8_layer_as_one_group_is_exact_but_for_ties():
     given["relu1.quantize"][3, 3] += 2
     (verdict,) = check_group(graph, layer, given, Rounding(dtype("int32")))
     assert not verdict.validated and verdict.where == (3, 3)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e25, 0.0])
+def test_values_at_the_ends_of_fp32_have_bounds_too(run, scale):
+    a = run.data("normal", (8, 64), 1)
+    a[3] *= np.float32(scale)
+    b = run.data("normal", (64, 8), 2)
+    y = run.gemm(a, b, "fp32", 16)
+    assert run.check("MatMul", [a, b], [y]).validated
+    y[3, 3] = y[3, 3] * np.float32(1.01) if scale else np.float32(1e-38)
+    verdict = run.check("MatMul", [a, b], [y])
+    assert not verdict.validated and verdict.where == (3, 3)

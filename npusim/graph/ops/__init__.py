@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from typing import TypeGuard
 
 from npusim.core.errors import InputError, Problem, choose_from
 from npusim.graph.ops.base import Operator
@@ -30,17 +31,19 @@ def operators() -> list[str]:
 def _operators() -> Mapping[str, Operator]:
     found: dict[str, Operator] = {}
     for info in pkgutil.iter_modules(__path__, f"{__name__}."):
-        for value in vars(import_module(info.name)).values():
-            if _is_operator(value):
+        if info.name == Operator.__module__:
+            continue
+        module = import_module(info.name)
+        for value in vars(module).values():
+            if _is_operator(value) and value.__module__ == module.__name__:
                 found[value.__name__] = value()
     return found
 
 
-def _is_operator(value: object) -> bool:
-    """Helper base classes start with an underscore; `Operator` itself is none."""
+def _is_operator(value: object) -> TypeGuard[type[Operator]]:
+    """Shared bases live in `base`; those of one module start with an underscore."""
     return (
         isinstance(value, type)
         and issubclass(value, Operator)
-        and value is not Operator
         and not value.__name__.startswith("_")
     )

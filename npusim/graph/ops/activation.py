@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from npusim.graph.ir import Node
-from npusim.graph.ops.base import Array, Tensors, is_float, tensor
-from npusim.graph.ops.elementwise import _Elementwise
+from npusim.graph.ops.base import Array, Elementwise, Tensors, is_float, tensor
 from npusim.graph.ops.unary import erf
 
 
@@ -18,7 +17,7 @@ def sigmoid(x: Array) -> Array:
     return np.where(x >= 0, 1.0, small) / (1.0 + small)
 
 
-class Relu(_Elementwise):
+class Relu(Elementwise):
     """max(x, 0). FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
@@ -26,7 +25,7 @@ class Relu(_Elementwise):
         return np.maximum(x, 0.0) if is_float(x) else np.maximum(x, x.dtype.type(0))
 
 
-class LeakyRelu(_Elementwise):
+class LeakyRelu(Elementwise):
     """x, alpha x below 0. FLOPs: 2 (multiply, select by comparison)."""
 
     defaults = {"alpha": 0.01}
@@ -37,21 +36,21 @@ class LeakyRelu(_Elementwise):
         return np.where(x < 0, x * self.attribute(node, "alpha"), x)
 
 
-class Sigmoid(_Elementwise):
+class Sigmoid(Elementwise):
     """1 / (1 + exp(-x)). FLOPs: 1, one function."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return sigmoid(operands[0])
 
 
-class Tanh(_Elementwise):
+class Tanh(Elementwise):
     """The hyperbolic tangent. FLOPs: 1, one function."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.tanh(operands[0])
 
 
-class Softplus(_Elementwise):
+class Softplus(Elementwise):
     """log(1 + exp(x)). FLOPs: 3."""
 
     cost = 3
@@ -60,7 +59,7 @@ class Softplus(_Elementwise):
         return np.logaddexp(operands[0], 0.0)
 
 
-class Elu(_Elementwise):
+class Elu(Elementwise):
     """x, alpha (exp(x) - 1) below 0. FLOPs: 4."""
 
     defaults = {"alpha": 1.0}
@@ -71,7 +70,7 @@ class Elu(_Elementwise):
         return np.where(x < 0, self.attribute(node, "alpha") * np.expm1(np.minimum(x, 0)), x)
 
 
-class Gelu(_Elementwise):
+class Gelu(Elementwise):
     """x Phi(x). FLOPs: 5 exact (scale, erf, add, two multiplies), 9 with tanh."""
 
     defaults = {"approximate": "none"}
@@ -94,7 +93,7 @@ class Gelu(_Elementwise):
         return [f"approximate={found!r} is not supported (allowed: none, tanh)"]
 
 
-class Swish(_Elementwise):
+class Swish(Elementwise):
     """x sigmoid(alpha x). FLOPs: 2, and 1 for an alpha other than 1."""
 
     defaults = {"alpha": 1.0}
@@ -107,7 +106,7 @@ class Swish(_Elementwise):
         return (2 + int(self.attribute(node, "alpha") != 1)) * tensor(outputs).size
 
 
-class SwiGLU(_Elementwise):
+class SwiGLU(Elementwise):
     """a sigmoid(alpha a) b. FLOPs: 3, and 1 for an alpha other than 1."""
 
     defaults = {"alpha": 1.0}
@@ -120,7 +119,7 @@ class SwiGLU(_Elementwise):
         return (3 + int(self.attribute(node, "alpha") != 1)) * tensor(outputs).size
 
 
-class HardSigmoid(_Elementwise):
+class HardSigmoid(Elementwise):
     """alpha x + beta, held within 0 and 1. FLOPs: 4."""
 
     defaults = {"alpha": 0.2, "beta": 0.5}
@@ -131,7 +130,7 @@ class HardSigmoid(_Elementwise):
         return np.clip(line, 0.0, 1.0)
 
 
-class HardSwish(_Elementwise):
+class HardSwish(Elementwise):
     """x times x / 6 + 1/2, the latter held within 0 and 1. FLOPs: 5."""
 
     cost = 5
@@ -141,7 +140,7 @@ class HardSwish(_Elementwise):
         return x * np.clip(x / 6 + 0.5, 0.0, 1.0)
 
 
-class PRelu(_Elementwise):
+class PRelu(Elementwise):
     """x, slope x below 0. FLOPs: 2."""
 
     cost = 2

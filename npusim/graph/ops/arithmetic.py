@@ -8,32 +8,41 @@ from functools import reduce
 import numpy as np
 
 from npusim.graph.ir import Node
-from npusim.graph.ops.base import Array, Arrays, Tensors, is_float, needed, optional, real, tensor
-from npusim.graph.ops.elementwise import _Elementwise
+from npusim.graph.ops.base import (
+    Array,
+    Arrays,
+    Elementwise,
+    Tensors,
+    is_float,
+    needed,
+    optional,
+    real,
+    tensor,
+)
 
 
-class Add(_Elementwise):
+class Add(Elementwise):
     """a + b; integers wrap. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.add(*operands)
 
 
-class Sub(_Elementwise):
+class Sub(Elementwise):
     """a - b; integers wrap. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.subtract(*operands)
 
 
-class Mul(_Elementwise):
+class Mul(Elementwise):
     """a b; integers wrap. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.multiply(*operands)
 
 
-class Div(_Elementwise):
+class Div(Elementwise):
     """a / b; integers truncate towards zero. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
@@ -45,7 +54,7 @@ class Div(_Elementwise):
         return np.asarray(quotient + towards_zero, a.dtype)
 
 
-class Mod(_Elementwise):
+class Mod(Elementwise):
     """Remainder: the divisor's sign, or the dividend's with fmod=1. FLOPs: 1."""
 
     defaults = {"fmod": 0}
@@ -54,7 +63,7 @@ class Mod(_Elementwise):
         return np.fmod(*operands) if self.attribute(node, "fmod") else np.remainder(*operands)
 
 
-class Pow(_Elementwise):
+class Pow(Elementwise):
     """a to the power b, in the dtype of a. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
@@ -66,7 +75,7 @@ class Pow(_Elementwise):
         return np.asarray(np.power(base, exponent.astype(base.dtype)))
 
 
-class _Variadic(_Elementwise):
+class _Variadic(Elementwise):
     """Any number of operands: one operation fewer than operands per element."""
 
     def _flops(self, node: Node, inputs: Tensors, outputs: Tensors) -> int:
@@ -104,7 +113,7 @@ class Mean(_Variadic):
         return super()._flops(node, inputs, outputs) + tensor(outputs).size
 
 
-class Clip(_Elementwise):
+class Clip(Elementwise):
     """min(high, max(x, low)): high wins where low > high. FLOPs: 1 per bound given."""
 
     def _values(self, node: Node, inputs: Arrays) -> Sequence[Array | None]:
@@ -121,7 +130,7 @@ class Clip(_Elementwise):
         return bounds * tensor(outputs).size
 
 
-class Where(_Elementwise):
+class Where(Elementwise):
     """x where the condition holds, else y. FLOPs: 0, it only moves data."""
 
     cost = 0
@@ -130,63 +139,63 @@ class Where(_Elementwise):
         return [np.where(needed(inputs[0]), needed(inputs[1]), needed(inputs[2]))]
 
 
-class Equal(_Elementwise):
+class Equal(Elementwise):
     """a == b. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.equal(*operands)
 
 
-class Less(_Elementwise):
+class Less(Elementwise):
     """a < b. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.less(*operands)
 
 
-class LessOrEqual(_Elementwise):
+class LessOrEqual(Elementwise):
     """a <= b. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.less_equal(*operands)
 
 
-class Greater(_Elementwise):
+class Greater(Elementwise):
     """a > b. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.greater(*operands)
 
 
-class GreaterOrEqual(_Elementwise):
+class GreaterOrEqual(Elementwise):
     """a >= b. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.greater_equal(*operands)
 
 
-class And(_Elementwise):
+class And(Elementwise):
     """Logical and. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.logical_and(*operands)
 
 
-class Or(_Elementwise):
+class Or(Elementwise):
     """Logical or. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.logical_or(*operands)
 
 
-class Xor(_Elementwise):
+class Xor(Elementwise):
     """Logical exclusive or. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.logical_xor(*operands)
 
 
-class Not(_Elementwise):
+class Not(Elementwise):
     """Logical negation. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:

@@ -65,6 +65,15 @@ class Attention(Operator):
         per_pair += 3 if shape.softcap else 0
         return shape.batch * shape.heads * shape.visible_pairs() * per_pair
 
+    def _result_shape(self, node: Node, inputs: Tensors, index: int) -> tuple[int, ...] | None:
+        """ONNX infers the present keys and values only behind a past."""
+        s = attention_shape(node, [None if t is None else t.shape for t in inputs])
+        if index == 0:
+            return None
+        if index == 3:
+            return s.batch, s.heads, s.queries, s.keys
+        return s.batch, s.kv_heads, s.keys, s.head_dim if index == 1 else s.value_dim
+
     def _problems(self, node: Node, inputs: Tensors, outputs: Tensors) -> list[str]:
         attention_shape(node, [None if t is None else t.shape for t in inputs])
         nonpad, past = optional(inputs, 6), optional(inputs, 4)
@@ -101,7 +110,9 @@ def split_heads(x: Array, heads: int) -> Array:
 
 def joined(out: Array, shape: AttentionShape) -> Array:
     """[batch, queries, heads, size] in the layout of Q: packed, or heads first."""
-    return out.reshape(*out.shape[:2], -1) if shape.packed else out.transpose(0, 2, 1, 3)
+    if shape.packed:
+        return out.reshape(shape.batch, shape.queries, shape.heads * shape.value_dim)
+    return out.transpose(0, 2, 1, 3)
 
 
 @dataclass(frozen=True)

@@ -76,14 +76,21 @@ class Operator:
         """Bytes that must move if everything stays on chip: inputs read, outputs written, once."""
         return self._minimum_bytes(node, inputs, outputs)
 
+    def attribute_problems(self, node: Node) -> list[str]:
+        """The attributes that are not honoured; empty if all are."""
+        return [
+            f"attribute {name!r} is not supported; {'; '.join(choose_from(name, [*self.defaults]))}"
+            for name in node.attributes
+            if name not in self.defaults
+        ]
+
     def problems(self, node: Node, inputs: Tensors, outputs: Tensors) -> list[str]:
         """What npusim cannot do about this use of the operator; empty if it can all be done."""
-        unknown = [name for name in node.attributes if name not in self.defaults]
-        found = [
-            f"attribute {name!r} is not supported; {'; '.join(choose_from(name, [*self.defaults]))}"
-            for name in unknown
-        ]
-        return found + self._problems(node, inputs, outputs)
+        return self._problems(node, inputs, outputs)
+
+    def result_shape(self, node: Node, inputs: Tensors, index: int) -> tuple[int, ...] | None:
+        """The shape of result `index` where ONNX's own inference does not tell; None if unknown."""
+        return self._result_shape(node, inputs, index)
 
     def _values(self, node: Node, inputs: Arrays) -> Sequence[Array | None]:
         raise NotImplementedError
@@ -96,6 +103,29 @@ class Operator:
 
     def _problems(self, node: Node, inputs: Tensors, outputs: Tensors) -> list[str]:
         return []
+
+    def _result_shape(self, node: Node, inputs: Tensors, index: int) -> tuple[int, ...] | None:
+        return None
+
+
+class Elementwise(Operator):
+    """Base of operators that work element by element, with numpy's broadcasting.
+
+    `_apply` computes the result from float64 (or exact integer) operands.
+    """
+
+    family = "elementwise"
+    #: Operations counted per output element.
+    cost: ClassVar[int] = 1
+
+    def _apply(self, node: Node, *operands: Array) -> Array:
+        raise NotImplementedError
+
+    def _values(self, node: Node, inputs: Arrays) -> Sequence[Array | None]:
+        return [self._apply(node, *(real(x) for x in inputs if x is not None))]
+
+    def _flops(self, node: Node, inputs: Tensors, outputs: Tensors) -> int:
+        return self.cost * tensor(outputs).size
 
 
 def at_node(node: Node, problem: Problem) -> Problem:

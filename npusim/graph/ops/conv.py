@@ -44,12 +44,12 @@ def convolve(x: Array, weight: Array, shape: Windows, groups: int) -> Array:
     One matrix product per image and tap of the kernel, so that no unfolded copy of x exists.
     """
     filters, depth = weight.shape[:2]
-    taps = _exact(weight).reshape(groups, filters // groups, depth, -1)
+    taps = _exact(weight).reshape(groups, filters // groups, depth, shape.taps)
     out = np.zeros((x.shape[0], groups, filters // groups, prod(shape.out)), taps.dtype)
     for image in range(x.shape[0]):
         padded = shape.padded(_exact(x[image]), 0)
         for index, offset in enumerate(shape.offsets()):
-            seen = shape.tap(padded, offset).reshape(groups, depth, -1)
+            seen = shape.tap(padded, offset).reshape(groups, depth, prod(shape.out))
             out[image] += matmul(taps[..., index], seen)
     return out.reshape(x.shape[0], filters, *shape.out)
 
@@ -154,13 +154,13 @@ class ConvTranspose(Operator):
         rank, groups = x.ndim - 2, self.attribute(node, "group")
         full = _transposed_windows(node, x.shape[2:], weight.shape[2:])
         depth, filters = x.shape[1] // groups, weight.shape[1]
-        taps = weight.reshape(groups, depth, filters, -1).swapaxes(1, 2)
+        taps = weight.reshape(groups, depth, filters, full.taps).swapaxes(1, 2)
         out = np.zeros((x.shape[0], groups, filters, *full.spatial))
-        flat = x.reshape(x.shape[0], groups, depth, -1)
+        flat = x.reshape(x.shape[0], groups, depth, prod(full.out))
         for index, offset in enumerate(full.offsets()):
             part = np.matmul(taps[..., index], flat)
             full.tap(out, offset)[...] += part.reshape(*part.shape[:3], *full.out)
-        y = _crop(node, out.reshape(x.shape[0], -1, *full.spatial), full)
+        y = _crop(node, out.reshape(x.shape[0], groups * filters, *full.spatial), full)
         return [y if bias is None else y + _channels(bias, rank + 2)]
 
     def _flops(self, node: Node, inputs: Tensors, outputs: Tensors) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -107,10 +108,13 @@ class GroupNormalization(_Normalization):
     def _values(self, node: Node, inputs: Arrays) -> Sequence[Array | None]:
         x = real(inputs[0])
         groups = self.attribute(node, "num_groups")
-        grouped = x.reshape(x.shape[0], groups, -1)
+        grouped = x.reshape(x.shape[0], groups, prod(x.shape[1:]) // groups)
         y, _, _ = standardize(grouped, (2,), self.attribute(node, "epsilon"))
         scale, bias = (per_channel(real(v), x.ndim) for v in inputs[1:3])
         return [y.reshape(x.shape) * scale + bias]
+
+    def _result_shape(self, node: Node, inputs: Tensors, index: int) -> tuple[int, ...] | None:
+        return tensor(inputs).shape
 
     def _problems(self, node: Node, inputs: Tensors, outputs: Tensors) -> list[str]:
         groups, channels = self.attribute(node, "num_groups"), tensor(inputs).shape[1]

@@ -65,7 +65,7 @@ class MaxPool(Operator):
 
     def _flops(self, node: Node, inputs: Tensors, outputs: Tensors) -> int:
         x, y = tensor(inputs), tensor(outputs)
-        return pool_windows(node, x.shape).real_taps() * prod(x.shape[:2]) - y.size
+        return max(0, pool_windows(node, x.shape).real_taps() * prod(x.shape[:2]) - y.size)
 
 
 class AveragePool(Operator):

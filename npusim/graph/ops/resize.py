@@ -98,8 +98,9 @@ def _axes(options: Mapping[str, Any], shape: Sequence[int], inputs: Arrays) -> d
         scale, out = factor[i]
         if options["coordinate_transformation_mode"] == "tf_crop_and_resize" and out is None:
             out = int(np.floor(shape[axis] * (end[i] - start[i]) * scale))
-        size = int(np.floor(shape[axis] * scale)) if out is None else out
-        plans[axis] = _Axis(shape[axis], size, scale, float(start[i]), float(end[i]))
+        if out is None:  # in fp32, as ONNX's shape inference computes it
+            out = int(np.floor(np.float32(shape[axis]) * np.float32(scale)))
+        plans[axis] = _Axis(shape[axis], out, scale, float(start[i]), float(end[i]))
     return plans
 
 

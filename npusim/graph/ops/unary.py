@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 
 from npusim.graph.ir import Node
-from npusim.graph.ops.base import Array, is_float
-from npusim.graph.ops.elementwise import _Elementwise
+from npusim.graph.ops.base import Array, Elementwise, is_float
 
 
 @cache
@@ -39,91 +38,91 @@ def _fifth(c: Array) -> Array:
     return np.asarray((16 * c**4 - 48 * c**2 + 12) / 120)
 
 
-class Abs(_Elementwise):
+class Abs(Elementwise):
     """The absolute value. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.abs(operands[0])
 
 
-class Neg(_Elementwise):
+class Neg(Elementwise):
     """-x. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.negative(operands[0])
 
 
-class Sign(_Elementwise):
+class Sign(Elementwise):
     """-1, 0 or 1; NaN stays. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.sign(operands[0])
 
 
-class Sqrt(_Elementwise):
+class Sqrt(Elementwise):
     """The square root. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.sqrt(operands[0])
 
 
-class Reciprocal(_Elementwise):
+class Reciprocal(Elementwise):
     """1 / x. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.divide(1.0, operands[0])
 
 
-class Exp(_Elementwise):
+class Exp(Elementwise):
     """The exponential. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.exp(operands[0])
 
 
-class Log(_Elementwise):
+class Log(Elementwise):
     """The natural logarithm. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.log(operands[0])
 
 
-class Sin(_Elementwise):
+class Sin(Elementwise):
     """The sine. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.sin(operands[0])
 
 
-class Cos(_Elementwise):
+class Cos(Elementwise):
     """The cosine. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.cos(operands[0])
 
 
-class Erf(_Elementwise):
+class Erf(Elementwise):
     """The error function. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return erf(operands[0])
 
 
-class Floor(_Elementwise):
+class Floor(Elementwise):
     """The largest integer below. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.floor(operands[0])
 
 
-class Ceil(_Elementwise):
+class Ceil(Elementwise):
     """The smallest integer above. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:
         return np.ceil(operands[0])
 
 
-class Round(_Elementwise):
+class Round(Elementwise):
     """The nearest integer, ties to even. FLOPs: 1."""
 
     def _apply(self, node: Node, *operands: Array) -> Array:

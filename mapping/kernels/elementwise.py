@@ -1,0 +1,112 @@
+"""Element-wise operators and chains of them, with broadcasting, on the vector unit."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from npusim import Claim, Graph, Hardware, Node, Operation, Tiles, Unsuited, kernel, pow2
+from npusim.plan.chain import Chain
+from npusim.plan.elementwise import names
+from npusim.plan.evaluate import evaluate
+
+from ._broadcast import Shape, merged
+
+_CLASSES = ("simple", "divide", "function")
+
+
+def elementwise_chain(graph: Graph, nodes: Sequence[Node]) -> str | None:
+    """What is wrong with running these operators as one; None if it can be done."""
+    for node in nodes:
+        if node.op not in names():
+            return f"{node.name} ({node.op}) is not element-wise"
+    for node in nodes[:-1]:
+        users = graph.consumers(node.outputs[0])
+        if node.outputs[0] in graph.outputs or any(user not in nodes for user in users):
+            return f"{node.outputs[0]} is also needed outside the group"
+    return None
+
+
+def between_conversions(graph: Graph, node: Node) -> list[Node] | None:
+    """An operator on dequantized tensors whose result is quantized again: all of that is one."""
+    if node.op in ("QuantizeLinear", "DequantizeLinear", "Cast", "Identity"):
+        return None
+    makers = [graph.producer(name) for name in node.present_inputs()]
+    before = [maker for maker in makers if maker is not None]
+    if any(maker.op != "DequantizeLinear" for maker in before):
+        return None
+    behind, last = [], node
+    while last.op != "QuantizeLinear":
+        users = graph.consumers(last.outputs[0])
+        if len(users) != 1 or users[0].op not in names() or last.outputs[0] in graph.outputs:
+            return None
+        last = users[0]
+        behind.append(last)
+    return [n for n in graph.nodes if n in (*before, node, *behind)] if before else None
+
+
+@kernel(
+    *names(),
+    space={"rows": pow2(1, 512), "columns": pow2(64, 16384)},
+    group=elementwise_chain,
+    find=between_conversions,
+)
+def elementwise(
+    t: Tiles, op: Operation, *, rows: int = 32, columns: int = 2048, slots: int = 2
+) -> None:
+    """Tiles of every operand are loaded, the expression is evaluated, the result is stored."""
+    chain, shape = Chain(op.graph, op.nodes), _shape(op)
+    views = [shape.view(op.view(o.tensor.name), o.shape) for o in chain.loaded()]
+    Y = shape.view(op.view(op.result.name), op.result.shape)
+    rows, columns = min(rows, shape.rows), min(columns, shape.columns)
+    rooms = [
+        t.sram(
+            view.dtype,
+            1 if view.strides[-2] == 0 else rows,
+            1 if view.strides[-1] == 0 else columns,
+            slots=slots,
+            name=view.tensor,
+        )
+        for view in views
+    ]
+    out = t.sram(Y.dtype, rows, columns, slots=slots, name="out")
+    outer = list(product(*(range(n) for n in Y.sizes[:-2])))
+    row_axis, column_axis = (Y.by_name[name] for name in Y.names[-2:])
+    for _, at, i, j in t.deal(outer, row_axis.spans(rows), column_axis.spans(columns)):
+        tiles = {
+            view.tensor: t.load(room, view[(*at, i, j)], keep=True)
+            for room, view in zip(rooms, views, strict=True)
+        }
+        t.store(Y[(*at, i, j)], evaluate(t, out, chain.value(tiles)))
+
+
+def _shape(op: Operation) -> Shape:
+    operands = Chain(op.graph, op.nodes).loaded()
+    return merged(op.result.shape, [operand.shape for operand in operands])
+
+
+@elementwise.claim
+def _(op: Operation, hw: Hardware, c: Any) -> Claim:
+    chain, shape = Chain(op.graph, op.nodes), _shape(op)
+    operands = chain.loaded()
+    wide = [t.name for t in (*(o.tensor for o in operands), op.result) if t.dtype.name == "fp64"]
+    if wide:
+        raise Unsuited(f"the vector unit computes in fp32, {wide[0]} is fp64")
+    rows, columns = np.minimum(c.rows, shape.rows), np.minimum(c.columns, shape.columns)
+    items = shape.outer * -(-shape.rows // rows) * -(-shape.columns // columns)
+    tiles, elements = -(-items // hw.cores), rows * columns
+    steps = max(len(operands) - 3, 0)
+    each = sum(o.tensor.dtype.itemsize for o in operands) + op.result.dtype.itemsize
+    per, run = chain.work(), np.where(columns < shape.columns, 1, rows) * columns
+    one = hw.vector_cycles(*(per[kind] * elements for kind in _CLASSES), 1 + steps)
+    return Claim(
+        vector_cycles=tiles * one,
+        exposed_cycles=hw.start_cycles(each * elements) + one + hw.store_cycles(each * elements),
+        dram_read_bytes=sum(o.tensor.size_bytes for o in operands),
+        dram_write_bytes=op.result.size_bytes,
+        run_bytes=run * op.result.dtype.itemsize,
+        sram_bytes=elements * (each * c.slots + 8 * steps) + 64 * (len(operands) + 1) * c.slots,
+        rounds=tiles,
+        slots=c.slots,
+    )

@@ -1,0 +1,109 @@
+"""Gate and up projections together: one read of the input, the gate applied in the core."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from npusim import Claim, Graph, Grid, Hardware, Node, Operation, Tiles, Value, kernel, pow2
+from npusim.plan.chain import Chain
+from npusim.plan.claim import together
+from npusim.plan.elementwise import names
+from npusim.plan.evaluate import evaluate
+
+from ._multiply import Traffic, product_claim
+from ._product import operands, sizes, tiles_of
+from ._integers import Product
+
+
+def products_of_one(graph: Graph, nodes: Sequence[Node]) -> str | None:
+    """What is wrong with running these as products of one input and a chain on their results."""
+    products = [node for node in nodes if node.op == "MatMul"]
+    chain = [node for node in nodes if node.op != "MatMul"]
+    if len(products) != 2 or not chain:
+        return "two products and an element-wise chain on them are needed"
+    if products[0].inputs[0] != products[1].inputs[0]:
+        return f"{products[0].name} and {products[1].name} have different inputs"
+    shapes = {graph.tensors[node.outputs[0]].shape for node in nodes}
+    strange = [node for node in chain if node.op not in names()]
+    if strange or len(shapes) > 1:
+        return f"{(strange or chain)[0].name} is not element-wise on results of one shape"
+    for node in nodes[:-1]:
+        users = graph.consumers(node.outputs[0])
+        if node.outputs[0] in graph.outputs or any(user not in nodes for user in users):
+            return f"{node.outputs[0]} is also needed outside the group"
+    return None
+
+
+@kernel(
+    "MatMul",
+    space={
+        "m": pow2(64, 512),
+        "f": pow2(128, 1024),
+        "k": pow2(128, 1024),
+        "grid": Grid.splits("m", "n"),
+        "hold": ("none", "a"),
+        "acc_slots": (1, 2),
+    },
+    group=products_of_one,
+)
+def gated_ffn(
+    t: Tiles,
+    op: Operation,
+    *,
+    m: int = 256,
+    f: int = 256,
+    k: int = 256,
+    grid: Grid = Grid(m=2, n=2),
+    hold: str = "none",
+    slots: int = 2,
+    acc_slots: int = 1,
+) -> None:
+    """H = g(X G, X U) for tiles of H; X is loaded once for both, neither product leaves a core."""
+    gate, up = (part for part in op.parts if part.kind == "MatMul")
+    A, G, H = operands(gate, Product(gate), op.Y)
+    U = operands(up, Product(up), op.Y)[1]
+    m, f, k = min(m, H.m.size), min(f, H.n.size), min(k, A.k.size)
+    panel = slots + -(-A.k.size // k) - 1
+    a = t.sram(A.dtype, m, k, slots=panel if hold == "a" else slots, name="x")
+    rooms = [t.sram(G.dtype, k, f, slots=slots, name=name) for name in ("gate", "up")]
+    sums = [t.acc(op.accumulate(A.dtype), m, f, slots=acc_slots, name=n) for n in ("g", "u")]
+    out = t.sram(H.dtype, m, f, slots=slots, name="h")
+    chain = _chain(op)
+    results = [part.node.outputs[0] for part in (gate, up)]
+    for _, M, N in t.split(grid, H.m, H.n):
+        for i, j in tiles_of(M, N, m, f, hold):
+            for p in A.k.tiles(k):
+                x = t.load(a, A[0, 0, i, p], keep=hold == "a")
+                for room, weight, total in zip(rooms, (G, U), sums, strict=True):
+                    t.mma(total, x, t.load(room, weight[0, 0, p, j]), first=p.first)
+            values: dict[str, Value] = {}
+            for name, total in zip(results, sums, strict=True):
+                t.holds(op.view(name).like(H)[0, 0, i, j], total)
+                values[name] = t.tile(total)
+            t.store(H[0, 0, i, j], evaluate(t, out, chain.value(values)))
+
+
+def _chain(op: Operation) -> Chain:
+    """The element-wise operators of the group; they read the two products."""
+    rest = tuple(node for node in op.nodes if node.op != "MatMul")
+    given = frozenset(node.outputs[0] for node in op.nodes if node.op == "MatMul")
+    return Chain(op.graph, rest, given)
+
+
+@gated_ffn.claim
+def _(op: Operation, hw: Hardware, c: Any) -> Claim:
+    gate, up = (part for part in op.parts if part.kind == "MatMul")
+    s, x = sizes(gate), gate.given("A")
+    nothing = Chain(op.graph, (), frozenset())
+    c = c.also(n=c.f)
+    first = product_claim(hw, s, Traffic(x, gate.given("B"), op.result), _chain(op), c)
+    second = product_claim(hw, s, Traffic(None, up.given("B"), op.result), nothing, c)
+    second = replace(
+        second, vector_cycles=0, exposed_cycles=0, dram_write_bytes=0, rounds=0, sram_bytes=(
+            c.slots * np.minimum(c.k, s.k) * np.minimum(c.f, s.n) * x.dtype.itemsize
+        )
+    )  # fmt: skip
+    both = together(first, second)
+    return replace(both, acc_bytes=2 * np.asarray(first.acc_bytes))

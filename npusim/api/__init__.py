@@ -1,0 +1,1 @@
+"""What npusim does, as plain functions that return results."""

@@ -1,0 +1,119 @@
+"""The results folder of a run: written beside its place, then renamed into it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npusim.api.identity import folder_name
+from npusim.core.errors import InputError, Place, Problem
+from npusim.hw.dump import dump_yaml
+from npusim.measure.result import Result
+from npusim.plan.pinned import names_beside, pinned
+from npusim.report.layers_csv import layers_csv
+from npusim.report.text import plain_report
+
+if TYPE_CHECKING:
+    from npusim.api.pipeline import Run
+
+LATEST = "latest"
+
+
+def check_writable(out: str) -> None:
+    """InputError if results cannot be written below `out`; nothing is made."""
+    folder = Path(out).absolute()
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise InputError(Problem(f"{folder} is not a folder", Place("--out")))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(Problem(f"{folder} cannot be written to", Place("--out")))
+
+
+def write_folder(made: Run, result: Result, command: Sequence[str]) -> Path:
+    """Write OUT/MODEL@HARDWARE/HASH and point `latest` at it; returns the folder.
+
+    It appears whole or not at all. Raises InputError if it cannot be written.
+    """
+    assert made.request.out is not None
+    parent = Path(made.request.out) / f"{_safe(result.model)}@{_safe(result.hardware)}"
+    target = parent / folder_name(result.manifest)
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=parent, prefix=f".{target.name}.") as scratch:
+            fresh = Path(scratch) / target.name
+            fresh.mkdir()
+            for name, text in _files(made, result, target, command).items():
+                (fresh / name).write_text(text, encoding="utf-8", newline="\n")
+            _swap(fresh, target, Path(scratch) / "replaced")
+            _point(parent / LATEST, target.name, Path(scratch) / LATEST)
+    except OSError as error:
+        message = f"cannot write results: {error.strerror or error}"
+        raise InputError(Problem(message, Place(str(target)))) from None
+    return target
+
+
+def _files(made: Run, result: Result, target: Path, command: Sequence[str]) -> Mapping[str, str]:
+    beside = names_beside(made.decisions)
+    return {
+        "result.json": result.to_json(),
+        "layers.csv": layers_csv(result),
+        "report.txt": plain_report(result),
+        "machine.yaml": dump_yaml(made.machine),
+        "plan.py": pinned(made.graph, made.plan.plan, made.decisions, beside),
+        **{name: file.read_text("utf-8") for file, name in beside.items()},
+        "run.json": json.dumps(_circumstances(made, target, command), indent=2) + "\n",
+    }
+
+
+def _circumstances(made: Run, target: Path, command: Sequence[str]) -> dict[str, object]:
+    """What may differ between two runs of the same: when, where and how fast."""
+    return {
+        "command": list(command),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": socket.gethostname(),
+        "python": sys.version.split()[0],
+        "platform": sys.platform,
+        "working_directory": str(Path.cwd()),
+        "folder": str(target.absolute()),
+        "machine_file": made.loaded.source,
+        "stages": made.watch.seconds,
+        "cpu_s": round(sum(stage["cpu_s"] for stage in made.watch.seconds.values()), 6),
+    }
+
+
+def _swap(fresh: Path, target: Path, replaced: Path) -> None:
+    """Put `fresh` where `target` is; what was there goes to `replaced`."""
+    try:
+        os.rename(fresh, target)
+    except OSError:
+        if not target.exists():
+            raise
+        os.rename(target, replaced)
+        try:
+            os.rename(fresh, target)
+        except OSError:
+            os.rename(replaced, target)
+            raise
+
+
+def _point(link: Path, name: str, scratch: Path) -> None:
+    """Make `link` lead to its sibling `name`: a link, or a file with the name where none can be."""
+    try:
+        os.symlink(name, scratch)
+    except OSError:
+        scratch.write_text(f"{name}\n", encoding="utf-8")
+    os.replace(scratch, link)
+
+
+def _safe(name: str) -> str:
+    """A name that is one folder's on every system."""
+    return re.sub(r"[^\w.+-]+", "_", name, flags=re.ASCII).strip(".")[:80] or "unnamed"

@@ -1,0 +1,1 @@
+"""The command line: verbs call the api and print what it returns."""

@@ -1,0 +1,118 @@
+"""The `npusim` command: arguments in, exit code out."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from npusim.cli.parser import make_parser
+from npusim.core.errors import INTERNAL, INTERRUPTED, OK, InputError, NpusimError, Problem
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+#: Set to 1, an internal error prints its traceback instead of saving it.
+TRACEBACK_VARIABLE = "NPUSIM_TRACEBACK"
+
+
+def entry() -> None:
+    """What the installed command runs."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(main())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+        return code
+    except NpusimError as error:
+        _tell(*(f"error: {problem}" for problem in error.problems))
+        return error.exit_code
+    except KeyboardInterrupt:
+        _tell("interrupted: nothing half-written is left")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read stdout has gone, and has what it wanted; keep the exit from failing again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return OK
+    except SystemExit as stop:  # argparse has printed its help
+        return stop.code if isinstance(stop.code, int) else OK
+    except Exception as error:
+        return _internal(error, given)
+
+
+def _run(given: Sequence[str]) -> int:
+    args = make_parser().parse_args(given)
+    if args.version:
+        import npusim
+
+        print(f"npusim {npusim.__version__}")
+        return OK
+    return _dispatch(args, given)
+
+
+def _dispatch(args: Namespace, given: Sequence[str]) -> int:
+    match args.verb:
+        case "run":
+            from npusim.cli.run import run
+
+            return run(args, given)
+        case "show":
+            from npusim.cli.show import show
+
+            return show(args)
+        case "list":
+            from npusim.cli.listing import list_catalogue
+
+            return list_catalogue()
+        case "export":
+            from npusim.cli.export import export
+
+            return export(args)
+    raise InputError(
+        Problem("a verb is missing", hints=("verbs: run, show, list, export", "see npusim --help"))
+    )
+
+
+def _internal(error: Exception, given: Sequence[str]) -> int:
+    """One line, and the traceback where it can be found."""
+    import traceback
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{frame.filename}:{frame.lineno}"
+    told = str(error).partition("\n")[0]
+    text = f"npusim {' '.join(given)}\n{''.join(traceback.format_exception(error))}"
+    if os.environ.get(TRACEBACK_VARIABLE) == "1":
+        _tell(text.rstrip())
+    else:
+        where = f"{where}; traceback in {_saved(text)}"
+    _tell(f"internal error: {type(error).__name__}: {told} ({where})")
+    return INTERNAL
+
+
+def _saved(text: str) -> str:
+    """The file in which the text now is, or how to see it."""
+    import tempfile
+
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="npusim-traceback-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+            return file.name
+    except OSError:
+        return f"no file; set {TRACEBACK_VARIABLE}=1 to print it"
+
+
+def _tell(*lines: str) -> None:
+    """On stderr, after all that stands on stdout."""
+    for line in lines:
+        print(line, file=sys.stderr)

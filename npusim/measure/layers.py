@@ -1,0 +1,216 @@
+"""From a timeline and its accounting to one record per layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from npusim.core.dtypes import names
+from npusim.graph.ir import Graph
+from npusim.hw.machine import Machine
+from npusim.machine.classes import MEMORY_STALLS, CycleClass
+from npusim.machine.timeline import Timeline
+from npusim.measure.accounting import Accounting
+from npusim.measure.precision import matrix_rows, multiplied_dtype
+from npusim.measure.result import Choice, Claim, LayerResult, Roofline, Traffic
+from npusim.measure.traffic import MEMORIES, traffic
+from npusim.measure.verdicts import Verdict
+from npusim.measure.work import Work, work_of
+from npusim.plan.lower import Lowered
+from npusim.plan.select import Decision
+from npusim.program.kinds import Kind
+from npusim.program.program import Ints, Program
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a finished run left behind; `verdicts` is None if no values were computed."""
+
+    graph: Graph
+    machine: Machine
+    lowered: Lowered
+    timeline: Timeline
+    accounting: Accounting
+    verdicts: Sequence[Verdict] | None
+
+    @property
+    def core_cycles(self) -> int:
+        """Cycles of all cores together."""
+        return self.timeline.cycles * self.machine.cores
+
+    def seconds(self, cycles: float) -> float:
+        """Core cycles as time."""
+        return cycles / self.machine.core.clock_hz
+
+
+def works(run: Run) -> list[Work]:
+    """What each layer has to do; an operator that two layers repeat counts in the first."""
+    counted: set[str] = set()
+    found = []
+    for number, decision in enumerate(run.lowered.decisions):
+        rows = matrix_rows(run.lowered.program, number)
+        fed = multiplied_dtype(run.lowered.program, rows)
+        nodes = [node for node in decision.unit.nodes if node.name not in counted]
+        counted.update(node.name for node in nodes)
+        multiplied = fed.name if fed else None
+        found.append(work_of(run.graph, run.machine, nodes, multiplied, decision.unit.name))
+    return found
+
+
+def layer_results(run: Run, work: Sequence[Work]) -> list[LayerResult]:
+    """One record per decision of the plan, in program order."""
+    moved = traffic(run.lowered.program, run.timeline.costs)
+    spans = _spans(run.timeline)
+    macs = _mac_cycles(run.lowered.program, run.machine, run.timeline)
+    return [
+        _layer(run, number, work[number], moved[number], spans[number], float(macs[number]))
+        for number in range(len(run.lowered.decisions))
+    ]
+
+
+def _layer(
+    run: Run,
+    number: int,
+    work: Work,
+    moved: Ints,
+    span: tuple[int, int] | None,
+    mac_cycles: float,
+) -> LayerResult:
+    decision = run.lowered.decisions[number]
+    classes = run.accounting.of_layer(number)
+    total = int(classes.sum())
+    cycles = total / run.machine.cores
+    busy = int(classes[CycleClass.MATRIX] + classes[CycleClass.FILL_DRAIN])
+    first, second = _largest(classes)
+    validated, max_error, ratio = _verdict(run, number)
+    return LayerResult(
+        name=decision.unit.name,
+        operator=decision.unit.operators,
+        kernel=decision.kernel_name,
+        how=decision.how,
+        nodes=tuple(node.name for node in decision.unit.nodes),
+        choices={name: _plain(value) for name, value in decision.choices.items()},
+        step=run.lowered.program.layers[number].step,
+        reason=decision.reason,
+        repeat=1,
+        executed=(0,),
+        cycles=cycles,
+        core_cycles=total,
+        time_s=run.seconds(cycles),
+        span=span,
+        flops=work.flops,
+        compute_dtype=work.compute_dtype,
+        flop_fraction=fraction(work.ideal_cycles, cycles),
+        array_busy_fraction=fraction(busy, total),
+        pe_utilization=fraction(mac_cycles, busy),
+        memory_stall_fraction=fraction(memory_stall(classes), total),
+        stall_cycles={c.label: int(classes[c]) for c in CycleClass if classes[c]},
+        bottleneck=first,
+        runner_up=second,
+        bytes=memory_traffic(moved),
+        minimum_bytes=work.minimum_bytes,
+        claim=_claim(decision),
+        roofline=_roofline(run, work, moved, cycles),
+        max_error=max_error,
+        tolerance_ratio=ratio,
+        validated=validated,
+    )
+
+
+def fraction(part: float, whole: float) -> float | None:
+    """part / whole, None of nothing."""
+    return float(part / whole) if whole else None
+
+
+def memory_stall(classes: Ints) -> int:
+    """Core-cycles that waited for memory."""
+    return int(classes[list(MEMORY_STALLS)].sum())
+
+
+def memory_traffic(moved: Ints) -> dict[str, Traffic]:
+    """Bytes by memory from a [memories, 2] array."""
+    return {
+        space.name.lower(): Traffic(read=int(moved[space, 0]), write=int(moved[space, 1]))
+        for space in MEMORIES
+    }
+
+
+def _plain(value: Any) -> Choice:
+    return value if isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _largest(classes: Ints) -> tuple[str | None, str | None]:
+    """Names of the largest class and of the next, None where there is none."""
+    order = sorted((c for c in CycleClass if classes[c]), key=lambda c: (-int(classes[c]), c))
+    labels = [c.label for c in order[:2]]
+    return (labels + [None, None])[0], (labels + [None, None])[1]
+
+
+def _claim(decision: Decision) -> Claim | None:
+    if decision.choice is None:
+        return None
+    choice = decision.choice
+    return Claim(cycles=choice.cycles, bytes=choice.dram_bytes, bottleneck=choice.bottleneck)
+
+
+def _roofline(run: Run, work: Work, moved: Ints, cycles: float) -> Roofline | None:
+    """The lower of peak FLOP/s and intensity x DRAM bandwidth; None where there are no FLOPs."""
+    if not work.flops or not cycles:
+        return None
+    machine = run.machine
+    peak = work.peak_flops_per_cycle * machine.core.clock_hz
+    intensity = fraction(work.flops, int(moved[MEMORIES[0]].sum()))
+    by_dram = peak if intensity is None else intensity * machine.dram.peak_bytes_per_s
+    return Roofline(
+        intensity=intensity,
+        attainable_flops_per_s=min(peak, by_dram),
+        sustained_flops_per_s=work.flops / run.seconds(cycles),
+        roof="compute" if peak <= by_dram else "dram",
+    )
+
+
+def _verdict(run: Run, number: int) -> tuple[bool | None, float | None, float | None]:
+    """(validated, error and tolerance ratio of the worst float output) of a layer."""
+    if run.verdicts is None:
+        return None, None, None
+    mine = [v for v in run.verdicts if v.layer == number]
+    validated = all(v.check.validated for v in mine)
+    floats = [v.check for v in mine if v.is_float]
+    if not floats:
+        return validated, None, None
+    worst = max(floats, key=lambda check: check.tolerance_ratio)
+    return validated, _finite(worst.max_error), _finite(worst.tolerance_ratio)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if isfinite(value) else None
+
+
+def _spans(timeline: Timeline) -> list[tuple[int, int] | None]:
+    """First start and last end of each layer's instructions, in whole core cycles outwards."""
+    layer, cycle = timeline.program.instructions.layer, timeline.ticks_per_cycle
+    count = len(timeline.program.layers)
+    start = np.full(count, np.iinfo(np.int64).max)
+    end = np.full(count, -1)
+    np.minimum.at(start, layer, timeline.start)
+    np.maximum.at(end, layer, timeline.end)
+    return [
+        (int(low) // cycle, -(-int(high) // cycle)) if high >= 0 else None
+        for low, high in zip(start, end, strict=True)
+    ]
+
+
+def _mac_cycles(program: Program, machine: Machine, timeline: Timeline) -> np.ndarray[Any, Any]:
+    """Core-cycles in which all elements of an array would do each layer's multiply-adds."""
+    matrix, all_names = machine.core.matrix, names()
+    who = program.rows_of(Kind.MMA)
+    codes = program.regions.dtype[program.mmas.a]
+    rate = np.array([matrix.rates.get(name, 1.0) for name in all_names])[codes]
+    cycles = timeline.costs.macs[who] / (rate * matrix.rows * matrix.columns)
+    out = np.zeros(max(len(program.layers), 1))
+    np.add.at(out, program.instructions.layer[who], cycles)
+    return out

@@ -1,0 +1,177 @@
+"""The frozen result of a run: one versioned JSON document, the same on stdout and on disk.
+
+docs/metrics.md defines every number. A quantity that does not exist (the error of a run that
+computed no values, a fraction of no cycles) is null.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+SCHEMA_VERSION: Literal[1] = 1
+Choice = bool | int | float | str
+
+
+class Record(BaseModel):
+    """A part of the result: frozen, no fields but its own, types as they are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Traffic(Record):
+    """Bytes that were read from a memory and written to it."""
+
+    read: int
+    write: int
+
+
+class Claim(Record):
+    """What the kernel expected of itself: cycles, DRAM bytes, and the class that binds."""
+
+    cycles: float
+    bytes: float
+    bottleneck: str
+
+
+class Roofline(Record):
+    """Where a layer stands under the roofs: FLOPs per DRAM byte, and what these would allow.
+
+    `intensity` is null without DRAM traffic; `roof` is what limits it.
+    """
+
+    intensity: float | None
+    attainable_flops_per_s: float
+    sustained_flops_per_s: float
+    roof: Literal["compute", "dram"]
+
+
+class LayerResult(Record):
+    """One layer: the operators that one decision of the plan maps, and how they fared."""
+
+    name: str
+    operator: str
+    kernel: str
+    how: Literal["kernel", "view", "nothing", "host"]
+    nodes: tuple[str, ...]
+    choices: dict[str, Choice]
+    step: str
+    reason: str
+    repeat: int
+    executed: tuple[int, ...]
+    cycles: float
+    core_cycles: int
+    time_s: float
+    span: tuple[int, int] | None
+    flops: int
+    compute_dtype: str
+    flop_fraction: float | None
+    array_busy_fraction: float | None
+    pe_utilization: float | None
+    memory_stall_fraction: float | None
+    stall_cycles: dict[str, int]
+    bottleneck: str | None
+    runner_up: str | None
+    bytes: dict[str, Traffic]
+    minimum_bytes: int
+    claim: Claim | None
+    roofline: Roofline | None
+    max_error: float | None
+    tolerance_ratio: float | None
+    validated: bool | None
+
+
+class Totals(Record):
+    """The whole run; `floor_cycles` is what neither arithmetic nor DRAM can go below."""
+
+    cycles: int
+    time_s: float
+    flops: int
+    flop_fraction: float
+    flops_per_s: float
+    array_busy_fraction: float
+    memory_stall_fraction: float
+    validated: bool | None
+    bytes: dict[str, Traffic]
+    dram_burst_bytes: int
+    floor_cycles: float
+    instructions: int
+
+
+class Accounting(Record):
+    """Cycles per class on every core; the classes of a core sum to the run's cycles."""
+
+    cores: dict[str, dict[str, int]]
+
+
+class Fallback(Record):
+    """An operator that the host ran, and its price: the host's own time, bytes over the link."""
+
+    layer: str
+    operator: str
+    reason: str
+    cycles: float
+    time_s: float
+    bytes: int
+
+
+class ModelNote(Record):
+    """How a part of the machine was modelled, and how far that is off where it is known."""
+
+    name: str
+    error_band: tuple[float, float] | None
+    note: str
+
+
+class Failure(Record):
+    """A check that failed: which layer and tensor, and what was found."""
+
+    layer: str
+    output: str
+    message: str
+
+
+class Inputs(Record):
+    """What the run was asked for; files by their names, without their folders."""
+
+    model: str
+    sizes: dict[str, str]
+    hw: str
+    hw_set: tuple[str, ...]
+    plan: str
+    seed: int
+    input: dict[str, str]
+    order: str
+    timing_only: bool
+    allow_host: bool
+
+
+class Manifest(Record):
+    """What the result follows from: versions, hashes of all that was read, and the inputs."""
+
+    versions: dict[str, str]
+    hashes: dict[str, str]
+    inputs: Inputs
+
+
+class Result(Record):
+    """Everything that a run found out."""
+
+    schema_version: Literal[1]
+    hardware: str
+    model: str
+    plan: str
+    seed: int
+    totals: Totals
+    layers: tuple[LayerResult, ...]
+    accounting: Accounting
+    fallbacks: tuple[Fallback, ...]
+    failures: tuple[Failure, ...]
+    models: dict[str, ModelNote]
+    assumptions: tuple[str, ...]
+    manifest: Manifest
+
+    def to_json(self) -> str:
+        """The document, indented, with a newline at its end."""
+        return self.model_dump_json(indent=2) + "\n"

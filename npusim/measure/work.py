@@ -1,0 +1,115 @@
+"""What a layer has to do whatever the mapping: FLOPs, bytes that must move, its compute dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from npusim.core.dtypes import dtype
+from npusim.graph.ir import Graph, Node, Tensor
+from npusim.graph.ops import operator
+from npusim.hw.machine import Machine
+
+_MATRIX_FAMILIES = ("matmul", "conv", "attention")
+
+
+@dataclass(frozen=True)
+class Work:
+    """FLOPs, the dtype whose peak they are held against, and the machine's FLOPs per cycle in it.
+
+    `minimum_bytes` is what must move if all that is between the layer's operators stays inside.
+    `note` says why the peak is that of another dtype, None if it is not.
+    """
+
+    flops: int
+    minimum_bytes: int
+    compute_dtype: str
+    peak_flops_per_cycle: float
+    note: str | None = None
+
+    @property
+    def ideal_cycles(self) -> float:
+        """Cycles at the peak of all arrays."""
+        return self.flops / self.peak_flops_per_cycle
+
+
+def work_of(
+    graph: Graph, machine: Machine, nodes: Sequence[Node], multiplied: str | None, layer: str
+) -> Work:
+    """The work of a layer's operators; `multiplied` is the dtype that its products were fed."""
+    wanted = multiplied or _operand_dtype(graph, nodes)
+    rates = machine.core.matrix.rates
+    fastest = max(rates, key=lambda name: (rates[name], -dtype(name).itemsize))
+    used, note = wanted or fastest, None
+    if used not in rates:
+        note = f"{layer}: the array has no {used}; its FLOPs are held against the peak of {fastest}"
+        used = fastest
+    peak = machine.cores * machine.peak_matrix_flops_per_cycle(used)
+    return Work(
+        sum(flops(graph, node) for node in nodes), minimum_bytes(graph, nodes), used, peak, note
+    )
+
+
+def flops(graph: Graph, node: Node) -> int:
+    """Floating-point or integer operations of one operator."""
+    return operator(node.op).flops(node, graph.operand_tensors(node), graph.result_tensors(node))
+
+
+def minimum_bytes(graph: Graph, nodes: Sequence[Node]) -> int:
+    """Bytes in and out of operators that run as one: nothing that stays between them counts."""
+    if len(nodes) == 1:
+        inputs, outputs = graph.operand_tensors(nodes[0]), graph.result_tensors(nodes[0])
+        return operator(nodes[0].op).minimum_bytes(nodes[0], inputs, outputs)
+    made = {name for node in nodes for name in node.present_outputs()}
+    read = dict.fromkeys(n for node in nodes for n in node.present_inputs() if n not in made)
+    inside = {node.name for node in nodes}
+    leaving = (n for n in made if not _stays(graph, n, inside))
+    total = sum(graph.tensors[name].size_bytes for name in leaving)
+    return total + sum(_read_bytes(graph, graph.tensors[name], nodes) for name in read)
+
+
+def compulsory_bytes(graph: Graph) -> int:
+    """Bytes that any mapping moves over DRAM: inputs and weights in once, outputs out once.
+
+    Of a table that is only gathered from, the rows.
+    """
+    outer = [t for t in graph.tensors.values() if t.role != "intermediate"]
+    results = (graph.tensors[name] for name in dict.fromkeys(graph.outputs))
+    made = sum(t.size_bytes for t in results if t.role == "intermediate")
+    return made + sum(_read_bytes(graph, tensor, graph.nodes) for tensor in outer)
+
+
+def _stays(graph: Graph, name: str, inside: Set[str]) -> bool:
+    return name not in graph.outputs and all(r.name in inside for r in graph.consumers(name))
+
+
+def _read_bytes(graph: Graph, tensor: Tensor, nodes: Sequence[Node]) -> int:
+    """What these operators must read of a tensor: nothing where it only shapes a view."""
+    readers = [node for node in nodes if tensor.name in node.inputs and not _shapes(node, tensor)]
+    gathers = [node for node in readers if operator(node.op).family == "gather"]
+    tables = [node for node in gathers if node.inputs[0] == tensor.name]
+    if len(tables) < len(readers):
+        return tensor.size_bytes
+    return min(tensor.size_bytes, sum(_rows_bytes(graph, node) for node in tables))
+
+
+def _shapes(node: Node, tensor: Tensor) -> bool:
+    """Whether an operator is a view that takes its shape or axes from this tensor."""
+    return operator(node.op).family == "view" and node.inputs[0] != tensor.name
+
+
+def _rows_bytes(graph: Graph, node: Node) -> int:
+    """What a gather must read of its table."""
+    others = [t.size_bytes for t in graph.operand_tensors(node)[1:] if t is not None]
+    made = [t.size_bytes for t in graph.result_tensors(node) if t is not None]
+    return max(minimum_bytes(graph, [node]) - sum(others) - sum(made), 0)
+
+
+def _operand_dtype(graph: Graph, nodes: Sequence[Node]) -> str | None:
+    """Of the first matrix operand, else of the first floating input, None without either."""
+    tensors = [graph.operand_tensors(n) for n in nodes if operator(n.op).family in _MATRIX_FAMILIES]
+    for operands in tensors:
+        if operands and operands[0] is not None:
+            return operands[0].dtype.name
+    everything = (t for node in nodes for t in graph.operand_tensors(node) if t is not None)
+    return next((t.dtype.name for t in everything if t.dtype.is_float), None)

@@ -1,0 +1,78 @@
+"""Refuses a program that could misbehave on the machine in any order that the program allows.
+
+It decides exactly and trusts nothing: capacity, bounds, shapes, dtypes, units, deadlock (also of
+the sequencers' bounded queues), semaphores, races, and reads of bytes without a value. It has no
+code in common with what derives edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from npusim.core.errors import IllegalProgram, Problem
+from npusim.hw.machine import Machine
+from npusim.program import columns, operands, places
+from npusim.program.accesses import accesses
+from npusim.program.conflicts import conflicts
+from npusim.program.deadlock import UNBOUNDED, cycles, run
+from npusim.program.program import Program
+
+#: Problems printed; the rest is counted.
+SHOWN = 20
+
+
+def check(program: Program, machine: Machine) -> None:
+    """Raises IllegalProgram with what is wrong with a program, if anything is."""
+    found = problems(program, machine)
+    more = len(found) - SHOWN
+    if found:
+        rest = (Problem(f"and {more:,} more"),) if more > 0 else ()
+        raise IllegalProgram(*found[:SHOWN], *rest)
+
+
+def problems(program: Program, machine: Machine) -> list[Problem]:
+    """Everything that is wrong, what is alike in one layer told once."""
+    unreadable = columns.problems(program)
+    if unreadable:
+        return unreadable
+    touched = accesses(program)
+    found = [
+        *places.problems(program, machine, touched),
+        *operands.problems(program, machine),
+        *_semaphores(program, machine),
+    ]
+    depth = machine.core.sequencer.queue_depth
+    ran = run(program, depth)
+    if ran.stuck:
+        circles = cycles(program, ran, depth)
+        ran = run(program, UNBOUNDED)
+        found += [_undecided(problem) for problem in circles] if ran.stuck else circles
+    return found if ran.stuck else found + conflicts(program, touched, ran.order)
+
+
+def _undecided(circle: Problem) -> Problem:
+    return replace(circle, hints=(*circle.hints, "races are looked for when this is mended"))
+
+
+def _semaphores(program: Program, machine: Machine) -> Iterator[Problem]:
+    """A core waits with one semaphore for each pair of a queue anywhere and a queue of its own."""
+    stream, streams = program.instructions.stream, program.streams
+    waits = stream[np.repeat(np.arange(len(program)), np.diff(program.edges.ptr))]
+    signals = stream[program.edges.source]
+    pairs = np.unique(np.stack([waits, signals], axis=1)[waits != signals], axis=0)
+    limit = machine.core.sequencer.semaphores
+    for core in range(machine.cores):
+        mine = [
+            f"{streams[signal]} -> {streams[wait]}"
+            for wait, signal in pairs.tolist()
+            if streams[wait].core == core
+        ]
+        if len(mine) > limit:
+            yield Problem(
+                f"core {core} synchronises {len(mine)} pairs of queues, "
+                f"{machine.name} has {limit} semaphores per core",
+                hints=(f"pairs: {', '.join(mine)}",),
+            )

@@ -1,0 +1,63 @@
+"""When buffers are used, and which stationary operands stay in the array: facts of the order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npusim.core.jit import jit
+from npusim.program.accesses import Accesses
+from npusim.program.kinds import Kind
+from npusim.program.program import Ints, Program
+
+
+def first_and_last_use(program: Program, touched: Accesses) -> tuple[Ints, Ints]:
+    """The first and last instruction that touches each buffer, -1 where none does."""
+    first = np.full(len(program.buffers), -1, np.int64)
+    last = np.full(len(program.buffers), -1, np.int64)
+    buffer = program.regions.buffer[touched.region]
+    instruction = np.repeat(np.arange(len(program)), np.diff(touched.ptr))
+    last[buffer] = instruction
+    first[buffer[::-1]] = instruction[::-1]
+    return first, last
+
+
+def kept_stationary(program: Program, touched: Accesses) -> Ints:
+    """Per mma 1 where its stationary tile is in the array already, from the mma before.
+
+    It is if that held the same region and nothing has written the region's buffer since.
+    """
+    table = program.mmas
+    stationary = np.where(table.stationary == 1, table.a, table.b)
+    return _kept(
+        touched.ptr,
+        touched.region,
+        touched.write,
+        program.instructions.stream,
+        program.rows_of(Kind.MMA),
+        program.instructions.row,
+        stationary,
+        program.regions.buffer,
+        len(program.streams),
+        len(program.buffers),
+    )
+
+
+@jit
+def _kept(
+    ptr: Ints, region: Ints, write: Ints, stream: Ints, mmas: Ints, row: Ints, stationary: Ints,
+    owner: Ints, streams: int, buffers: int,
+) -> Ints:  # fmt: skip
+    kept = np.zeros(stationary.size, np.int64)
+    last_write = np.full(buffers, -1, np.int64)
+    held, held_at = np.full(streams, -1, np.int64), np.full(streams, -1, np.int64)
+    before = 0
+    for i in mmas:
+        for a in range(ptr[before], ptr[i]):
+            if write[a] == 1:
+                last_write[owner[region[a]]] = a
+        before = i
+        s, r = stream[i], stationary[row[i]]
+        if held[s] == r and last_write[owner[r]] < held_at[s]:
+            kept[row[i]] = 1
+        held[s], held_at[s] = r, ptr[i]
+    return kept

@@ -1,0 +1,110 @@
+"""The table of layers: one row each, every number with its unit."""
+
+from __future__ import annotations
+
+from npusim.machine.classes import MEMORY_STALLS
+from npusim.measure.result import LayerResult, Result
+from npusim.report import numbers
+from npusim.report.table import Column, Table
+
+_COLUMNS = (
+    Column("layer", 10),
+    Column("operator", 10),
+    Column("kernel and tile", 16, head=True),
+    Column("cycles"),
+    Column("time"),
+    Column("FLOPs"),
+    Column("sustained"),
+    Column("array busy"),
+    Column("PE use"),
+    Column("memory stall", 12, head=True),
+    Column("bottleneck (next)", 12, head=True),
+    Column("error"),
+    Column("of tol."),
+    Column("check"),
+)
+
+
+def layer_table(result: Result) -> Table:
+    """One row per layer of a result, then the totals; failed ones are marked."""
+    rows = [_row(layer) for layer in result.layers]
+    marks = [_mark(layer) for layer in result.layers]
+    return Table(_COLUMNS, (*rows, _total(result)), marks=(*marks, "total"))
+
+
+def _row(layer: LayerResult) -> tuple[str, ...]:
+    return (
+        layer.name,
+        layer.operator,
+        kernel_and_tile(layer),
+        numbers.cycles(layer.cycles),
+        numbers.duration(layer.time_s),
+        numbers.flops(layer.flops),
+        numbers.percent(layer.flop_fraction),
+        numbers.percent(layer.array_busy_fraction),
+        numbers.percent(layer.pe_utilization),
+        _stall(layer),
+        _bottleneck(layer),
+        numbers.error(layer.max_error),
+        numbers.error(layer.tolerance_ratio),
+        verdict(layer.validated),
+    )
+
+
+def _total(result: Result) -> tuple[str, ...]:
+    totals = result.totals
+    return (
+        "total",
+        "",
+        "",
+        numbers.cycles(totals.cycles),
+        numbers.duration(totals.time_s),
+        numbers.flops(totals.flops),
+        numbers.percent(totals.flop_fraction),
+        numbers.percent(totals.array_busy_fraction),
+        "",
+        numbers.percent(totals.memory_stall_fraction),
+        "",
+        "",
+        "",
+        verdict(totals.validated),
+    )
+
+
+def kernel_and_tile(layer: LayerResult) -> str:
+    """Like `matmul m=512 n=512 k=128 grid=m2,n2`."""
+    return " ".join([layer.kernel, *(f"{n}={_short(v)}" for n, v in layer.choices.items())])
+
+
+def _short(choice: object) -> str:
+    """A choice without the words that its name says already: Grid(m=2, n=2) is m2,n2."""
+    text = str(choice)
+    if not text.startswith("Grid("):
+        return text
+    return text[5:-1].replace("=", "").replace(" ", "") or "1"
+
+
+def verdict(validated: bool | None) -> str:
+    """A check's outcome in a word."""
+    return {True: "pass", False: "FAIL", None: numbers.NONE}[validated]
+
+
+def _mark(layer: LayerResult) -> str:
+    if layer.validated is False:
+        return "failed"
+    return "host" if layer.how == "host" else ""
+
+
+def _stall(layer: LayerResult) -> str:
+    """The share that waited for memory, and the class that most of it belongs to."""
+    waits = {c.label: layer.stall_cycles.get(c.label, 0) for c in MEMORY_STALLS}
+    if not any(waits.values()):
+        return numbers.percent(layer.memory_stall_fraction)
+    share = numbers.percent(layer.memory_stall_fraction)
+    return f"{share} {max(waits, key=lambda name: waits[name])}"
+
+
+def _bottleneck(layer: LayerResult) -> str:
+    if layer.bottleneck is None:
+        return numbers.NONE
+    return layer.bottleneck + (f" ({layer.runner_up})" if layer.runner_up else "")

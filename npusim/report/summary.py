@@ -1,0 +1,125 @@
+"""What stands under the table of layers: totals, claims, fall-backs, models, assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from npusim.measure.result import LayerResult, Result
+from npusim.report import numbers
+from npusim.report.table import Column, Table
+
+#: A claim that is off by more than this share of the simulated cycles is shown.
+CLAIM_TOLERANCE = 0.10
+
+
+def headline(result: Result) -> str:
+    """What was run."""
+    return f"{result.model} on {result.hardware} under plan {result.plan}, seed {result.seed}" + (
+        ", timing only" if result.manifest.inputs.timing_only else ""
+    )
+
+
+def totals(result: Result) -> Iterator[str]:
+    """The whole run in sentences."""
+    t = result.totals
+    yield (
+        f"total: {numbers.cycles(t.cycles)} cycles = {numbers.duration(t.time_s)}; "
+        f"{numbers.flops(t.flops)} at {numbers.rate(t.flops_per_s)} = "
+        f"{numbers.percent(t.flop_fraction)} of the arrays' peak; "
+        f"memory stall {numbers.percent(t.memory_stall_fraction)}"
+    )
+    if t.floor_cycles:
+        yield (
+            f"floor: {numbers.cycles(t.floor_cycles)} cycles (arithmetic at peak, or inputs, "
+            f"weights and outputs over DRAM once); the run took "
+            f"{numbers.times(t.cycles, t.floor_cycles)} that"
+        )
+    dram = t.bytes["dram"]
+    yield (
+        f"DRAM: {numbers.size(dram.read)} read, {numbers.size(dram.write)} written; "
+        f"{numbers.size(t.dram_burst_bytes)} in whole bursts"
+    )
+
+
+def checks(result: Result) -> Iterator[str]:
+    """Whether the values are right, and every failed check."""
+    if result.totals.validated is None:
+        yield "checks: none, no values were computed"
+        return
+    checked = [layer for layer in result.layers if layer.validated is not None]
+    failed = [layer for layer in checked if not layer.validated]
+    if result.totals.validated:
+        yield f"checks: all {len(checked)} layers within tolerance of their references"
+        return
+    yield f"checks: {len(failed)} of {len(checked)} layers FAILED"
+    for failure in result.failures:
+        yield f"  {failure.layer}: {failure.message}"
+
+
+def claims(result: Result) -> Table | None:
+    """Layers whose simulated cycles part from their kernel's claim, None if none does."""
+    off = [layer for layer in result.layers if abs(_deviation(layer)) > CLAIM_TOLERANCE]
+    if not off:
+        return None
+    columns = ("layer", "claimed cycles", "simulated", "claim is off by", "claimed bottleneck")
+    rows = tuple(
+        (
+            layer.name,
+            numbers.cycles(layer.claim.cycles),
+            numbers.cycles(layer.cycles),
+            f"{100 * _deviation(layer):+.0f} %",
+            layer.claim.bottleneck,
+        )
+        for layer in off
+        if layer.claim is not None
+    )
+    title = f"claims that part from simulation by more than {100 * CLAIM_TOLERANCE:.0f} %:"
+    texts = {0: 10, 4: 16}
+    return Table(tuple(Column(c, texts.get(i, 0)) for i, c in enumerate(columns)), rows, title)
+
+
+def _deviation(layer: LayerResult) -> float:
+    """(claimed - simulated) / simulated cycles; 0 where there is nothing to compare."""
+    if layer.claim is None or not layer.cycles:
+        return 0.0
+    return layer.claim.cycles / layer.cycles - 1
+
+
+def fallbacks(result: Result) -> Table | None:
+    """What the host ran and what it cost, None if nothing."""
+    if not result.fallbacks:
+        return None
+    rows = tuple(
+        (
+            f.layer,
+            f.operator,
+            numbers.cycles(f.cycles),
+            numbers.duration(f.time_s),
+            numbers.size(f.bytes),
+            f.reason,
+        )
+        for f in result.fallbacks
+    )
+    columns = (
+        Column("layer", 10),
+        Column("operator", 10),
+        Column("host cycles"),
+        Column("time"),
+        Column("over the link"),
+        Column("why", 20, head=True),
+    )
+    return Table(columns, rows, f"{len(rows)} layers ran on the host:", ("host",) * len(rows))
+
+
+def models(result: Result) -> Iterator[str]:
+    """How each part was modelled: with an error band where one is known."""
+    known = {part: note for part, note in result.models.items() if note.error_band is not None}
+    unknown = [f"{part}: {m.name}" for part, m in result.models.items() if part not in known]
+    for part, note in known.items():
+        yield f"model of {part}: {note.name}, error {_band(note.error_band)}"
+    if unknown:
+        yield f"models without a known error: {'; '.join(unknown)}"
+
+
+def _band(band: tuple[float, float] | None) -> str:
+    return "no error band" if band is None else f"{100 * band[0]:+.0f} to {100 * band[1]:+.0f} %"

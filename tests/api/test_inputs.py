@@ -1,0 +1,136 @@
+"""What --input means: forms, files, and every way to get it wrong."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from npusim import GraphBuilder
+from npusim.api.inputs import require_values, with_inputs
+from npusim.core.errors import InputError
+from npusim.graph.recipe import Given, realize
+
+
+@pytest.fixture(scope="module")
+def graph():
+    g = GraphBuilder("inputs")
+    x, y = g.input("x", (2, 3), "bf16"), g.input("y", (2, 3), "fp32")
+    ids, flags = g.input("ids", (4,), "int32"), g.input("flags", (4,), "bool")
+    small = g.input("small", (4,), "uint8")
+    outs = [g.add("Neg", x, name="nx"), g.add("Neg", y, name="ny"), g.add("Neg", ids, name="ni")]
+    outs += [g.add("Not", flags, name="nf"), g.add("Add", small, small, name="ns")]
+    return g.build(outs)
+
+
+def values(graph, name, text, seed=0):
+    t = with_inputs(graph, {name: text}).tensors[name]
+    return realize(t.recipe, t.shape, t.dtype, seed, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("x", "zeros", [[0, 0, 0], [0, 0, 0]]),
+        ("x", "ones", [[1, 1, 1], [1, 1, 1]]),
+        ("y", "arange", [[0, 1, 2], [3, 4, 5]]),
+        ("ids", "arange:7", [7, 8, 9, 10]),
+        ("ids", "arange:-2", [-2, -1, 0, 1]),
+        ("ids", "randint:3:3", [3, 3, 3, 3]),
+        ("flags", "ones", [True] * 4),
+    ],
+)
+def test_forms(graph, name, text, expected):
+    assert values(graph, name, text).tolist() == expected
+
+
+def test_randint_reaches_both_ends_and_normal_differs_by_seed(graph):
+    drawn = {int(v) for seed in range(20) for v in values(graph, "ids", "randint:0:2", seed)}
+    assert drawn == {0, 1, 2}
+    assert (values(graph, "y", "normal", 0) != values(graph, "y", "normal", 1)).all()
+
+
+def test_other_tensors_keep_their_recipes(graph):
+    changed = with_inputs(graph, {"x": "zeros"})
+    assert changed.tensors["y"] == graph.tensors["y"]
+    assert with_inputs(graph, {}) == graph
+
+
+@pytest.mark.parametrize("stored", ["view", "plain", "big-endian", "fortran"])
+def test_files(graph, tmp_path, stored):
+    path = tmp_path / "v.npy"
+    if stored in ("view", "plain"):
+        array = np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16)
+        np.save(path, array.view(np.uint16) if stored == "view" else array)
+        name = "x"
+    else:
+        array = np.arange(6, dtype=np.float32).reshape(2, 3)
+        odd = array.astype(">f4") if stored == "big-endian" else np.asfortranarray(array)
+        np.save(path, odd)
+        name = "y"
+    recipe = with_inputs(graph, {name: str(path)}).tensors[name].recipe
+    assert isinstance(recipe, Given)
+    assert recipe.values.dtype == graph.tensors[name].dtype.numpy
+    assert recipe.values.astype(np.float32).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert str(recipe) == "read from v.npy"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("z", "zeros", "inputs has no input 'z'"),
+        ("nx", "zeros", "'nx' is computed by the model, not an input of inputs"),
+        ("x", "zero", "x=zero: no such form"),
+        ("x", "zeros:1", "x=zeros:1: expected one of"),
+        ("ids", "randint:1", "ids=randint:1: expected one of"),
+        ("ids", "randint:a:9", "expected a whole number, found 'a'"),
+        ("ids", "randint:9:1", "LO must not exceed HI"),
+        ("small", "randint:0:256", "values 0..256 are outside uint8, 0..255"),
+        ("small", "arange:-1", "values -1..2 are outside uint8"),
+        ("small", "arange:253", "values 253..256 are outside uint8"),
+        ("flags", "randint:0:2", "values 0..2 are outside bool"),
+        ("x", "nowhere.npy", "x=nowhere.npy: cannot be read: No such file or directory"),
+    ],
+)
+def test_mistakes(graph, name, text, message):
+    with pytest.raises(InputError) as error:
+        with_inputs(graph, {name: text})
+    assert message in str(error.value)
+    assert str(error.value).startswith("--input: ")
+
+
+def test_file_that_does_not_fit_names_both(graph, tmp_path):
+    path = tmp_path / "v.npy"
+    np.save(path, np.zeros((3, 2), np.float32))
+    with pytest.raises(InputError) as error:
+        with_inputs(graph, {"y": str(path), "x": str(path)})
+    text = str(error.value)
+    assert "the file holds float32 [3, 2], input 'y' is fp32 [2, 3]" in text
+    assert "the file holds float32 [3, 2], input 'x' is bf16 [2, 3]" in text
+    assert "np.save(FILE, array.view(np.uint16))" in text
+
+
+@pytest.mark.parametrize("damage", [b"", b"no array at all", b"\x93NUMPY\x01\x00v\x00{'descr'"])
+def test_file_that_is_no_array(graph, tmp_path, damage):
+    path = tmp_path / "v.npy"
+    path.write_bytes(damage)
+    with pytest.raises(InputError, match="cannot be read"):
+        with_inputs(graph, {"x": str(path)})
+
+
+def test_pickles_are_not_opened(graph, tmp_path):
+    path = tmp_path / "v.npy"
+    np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match="cannot be read: Object arrays cannot be loaded"):
+        with_inputs(graph, {"x": str(path)})
+
+
+def test_integers_must_be_given(graph):
+    with pytest.raises(InputError) as error:
+        require_values(graph)
+    text = str(error.value)
+    assert "input 'ids' (int32 [4]) holds integers: say which" in text
+    assert "example: --input ids=randint:0:9" in text
+    assert "example: --input flags=zeros" in text
+    given = {"ids": "zeros", "flags": "ones", "small": "arange"}
+    require_values(with_inputs(graph, given))

@@ -1,0 +1,197 @@
+"""The command as a process: help, unknown words, pipes, interrupts, internal errors."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from npusim.core import errors
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SMALL = ("--model", "matmul", "--set", "m=64", "--set", "n=96", "--set", "k=128")
+
+CODES = {
+    errors.OK: "all went well",
+    errors.CHECK_FAILED: "a check failed",
+    errors.BAD_INPUT: "bad input",
+    errors.ILLEGAL_PROGRAM: "the checker refused a program",
+    errors.NO_PLAN: "nothing legal",
+    errors.INTERNAL: "internal error",
+    errors.INTERRUPTED: "interrupted",
+}
+
+
+@pytest.mark.parametrize("verb", [(), ("run",), ("show",), ("show", "hw"), ("list",), ("export",)])
+def test_help_states_the_exit_codes(npusim, verb):
+    done = npusim(*verb, "--help")
+    assert (done.code, done.err) == (0, "")
+    for code, meaning in CODES.items():
+        assert re.search(rf"^  {code} +.*{meaning}", done.out, re.M)
+
+
+def test_help_of_run_names_every_flag(npusim):
+    out = npusim("run", "--help").out
+    for flag in (
+        "--hw", "--hw-set", "--model", "--set", "--plan", "--no-host", "--seed", "--input",
+        "--out", "--json", "--timing-only", "--order", "--stop-after",
+    ):  # fmt: skip
+        assert f"{flag} " in out or f"{flag}\n" in out
+
+
+def test_help_imports_nothing_heavy(run_python):
+    code = """
+import sys
+from npusim.cli.main import main
+main(["run", "--help"])
+print()
+heavy = {"numpy", "numba", "onnx", "pydantic", "rich", "yaml", "matplotlib", "ml_dtypes"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    assert run_python(code).splitlines()[-1] == "[]"
+
+
+def test_version(npusim):
+    assert re.fullmatch(r"npusim \d+\.\d+\.\d+\n", npusim("--version").out)
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ((), "error: a verb is missing\n  verbs: run, show, list, export"),
+        (("rnu",), "error: VERB: unknown 'rnu'\n  nearest: run"),
+        (("run", "--modle", "mlp"), "error: npusim run has no flag --modle\n  nearest: --model"),
+        (("run", "--mod", "mlp"), "error: npusim run has no flag --mod\n  nearest: "),
+        (("run", "--jsn", "--sed=3"), "error: npusim run has no flag --sed\n  nearest: --seed"),
+        (("run", "mlp"), "error: npusim run: unexpected argument 'mlp'"),
+        (("run", "--seed"), "error: --seed: expected one argument"),
+        (("list", "--all"), "error: npusim list has no flag --all"),
+    ],
+)
+def test_unknown_words(npusim, argv, told):
+    done = npusim(*argv)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_internal_error_is_one_line_and_a_saved_traceback(npusim, monkeypatch):
+    monkeypatch.setattr("npusim.cli.listing.list_catalogue", lambda: 1 / 0)
+    done = npusim("list")
+    assert (done.code, done.out) == (70, "")
+    (line,) = done.err.splitlines()
+    found = re.fullmatch(
+        r"internal error: ZeroDivisionError: division by zero "
+        r"\((\S+:\d+); traceback in (\S+)\)",
+        line,
+    )
+    with open(found[2]) as file:
+        text = file.read()
+    os.unlink(found[2])
+    assert text.startswith("npusim list\nTraceback") and "ZeroDivisionError" in text
+
+
+def test_internal_error_prints_its_traceback_if_asked(npusim, monkeypatch):
+    monkeypatch.setenv("NPUSIM_TRACEBACK", "1")
+    monkeypatch.setattr("npusim.cli.listing.list_catalogue", lambda: 1 / 0)
+    err = npusim("list").err
+    assert "Traceback (most recent call last)" in err
+    assert err.splitlines()[-1].startswith("internal error: ZeroDivisionError")
+
+
+def test_interrupt_is_exit_130(npusim, monkeypatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("npusim.cli.run.run_model", interrupt)
+    done = npusim("run", *SMALL)
+    assert (done.code, done.out) == (130, "")
+    assert done.err == "interrupted: nothing half-written is left\n"
+
+
+WAITING = """
+import sys, time
+from npusim.api import execute, pipeline
+
+def wait(*_):
+    print("waiting", file=sys.stderr, flush=True)
+    time.sleep(60)
+
+pipeline.execute = wait
+from npusim.cli.main import entry
+entry()
+"""
+
+
+def test_interrupted_process_leaves_no_results(process, tmp_path):
+    running = process("run", *SMALL, code=WAITING)
+    assert running.stderr.readline() == "waiting\n"
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, "")
+    assert err == "interrupted: nothing half-written is left\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reader_that_goes_away_is_no_error(process):
+    running = process("show", "hw")
+    assert running.stdout.readline().startswith("npu_a:")
+    running.stdout.close()
+    assert running.wait(timeout=60) == 0
+    assert running.stderr.read() == ""
+    running.stderr.close()
+
+
+def test_names_that_stdout_cannot_spell(tmp_path):
+    """An ASCII terminal gets escapes, not an error."""
+    model = tmp_path / "own.py"
+    model.write_text(
+        "from npusim import Graph, GraphBuilder\n"
+        "def own() -> Graph:\n"
+        "    g = GraphBuilder('own')\n"
+        "    return g.build(g.add('Relu', g.input('x', (2, 2), 'fp32'), name='größe'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "npusim", "show", "model", "--model", str(model)],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"gr\xf6\xdfe" in done.stdout
+
+
+def test_a_terminal_gets_colour_and_a_table_that_fits(tmp_path):
+    leader, follower = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-P", "-m", "npusim", "show", "hw"],
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "90", "TERM": "xterm"},
+    )
+    os.close(follower)
+    seen = b""
+    until = time.monotonic() + 60
+    while time.monotonic() < until and select.select([leader], [], [], 30)[0]:
+        try:
+            chunk = os.read(leader, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(leader)
+    assert (running.wait(timeout=60), running.stderr.read()) == (0, b"")
+    running.stderr.close()
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", seen.decode())
+    assert plain != seen.decode()
+    rows = [line.rstrip("\r") for line in plain.split("\n")]
+    table = rows[next(n for n, row in enumerate(rows) if row.split()[:1] == ["field"]) :]
+    assert max(len(row.rstrip()) for row in table) <= 90
+    assert any("core.sram.banks" in row and " 32 " in row for row in table)

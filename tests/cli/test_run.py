@@ -1,0 +1,198 @@
+"""`npusim run`: report, JSON, stages, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from npusim.measure.result import Result
+
+SMALL = ("--model", "matmul", "--set", "m=64", "--set", "n=96", "--set", "k=128")
+WRONG = """
+import numpy as np
+from npusim import Claim, Plan, kernel, on
+
+@kernel("Relu", space={})
+def wrong(t, op, *, rows=16):
+    X, Y = op.X.axes("m n"), op.Y.axes("m n")
+    x, y = t.sram(X.dtype, rows, 64), t.sram(Y.dtype, rows, 64)
+    t.vec(y, np.maximum(t.load(x, X[:, :]), 0.5))
+    t.store(Y[:, :], y)
+
+wrong.claim(lambda op, hw, c: Claim(vector_cycles=1))
+plan = Plan("wrong", steps=[on("elementwise").use(wrong())])
+"""
+RELU = ("--model", "elementwise", "--set", "op=Relu", "--set", "rows=16", "--set", "columns=64")
+
+
+def test_report_and_results_folder(npusim, tmp_path):
+    done = npusim("run", *SMALL)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == "matmul on npu_a under plan auto, seed 0"
+    assert lines[2].split()[:4] == ["layer", "operator", "kernel", "and"]
+    (folder,) = [p for p in (tmp_path / "results" / "matmul@npu_a").iterdir() if p.name != "latest"]
+    assert lines[-1] == f"results: results/matmul@npu_a/{folder.name}"
+    report = (folder / "report.txt").read_text().splitlines()
+    shown = lines[: lines.index(next(x for x in lines if x.startswith("assumptions")))]
+    assert report[: len(shown)] == shown
+
+
+def test_json_is_the_stored_document_and_nothing_else(npusim, tmp_path):
+    done = npusim("run", *SMALL, "--json", "--out", "elsewhere")
+    assert (done.code, done.err) == (0, "")
+    stored = tmp_path / "elsewhere" / "matmul@npu_a" / "latest" / "result.json"
+    assert stored.read_text() == done.out
+    assert Result.model_validate_json(done.out).model == "matmul"
+    assert json.loads(done.out)["schema_version"] == 1
+
+
+def test_notes_go_to_stderr(npusim):
+    done = npusim("run", *SMALL, "--hw", "configs/npu_a.yaml", "--json")
+    assert json.loads(done.out)["hardware"] == "npu_a"
+    assert done.err == (
+        "note: configs/npu_a.yaml does not exist: using hwconfigs/npu_a.yaml of the catalogue\n"
+    )
+
+
+def test_flags_reach_the_run(npusim):
+    done = npusim(
+        "run", *SMALL, "--hw-set", "cores=2", "--seed", 7, "--input", "a=ones", "--json",
+        "--timing-only",
+    )  # fmt: skip
+    result = json.loads(done.out)
+    inputs = result["manifest"]["inputs"]
+    assert list(result["accounting"]["cores"]) == ["0", "1"]
+    assert inputs["sizes"] == {"m": "64", "n": "96", "k": "128"}
+    assert (inputs["hw_set"], inputs["seed"], inputs["input"]) == (["cores=2"], 7, {"a": "ones"})
+    assert inputs["timing_only"] is True and result["totals"]["validated"] is None
+
+
+def test_failed_check_is_told_and_the_result_is_written(npusim, file, tmp_path):
+    done = npusim("run", *RELU, "--plan", file("wrong.py", WRONG))
+    assert done.code == 1
+    assert "checks: 1 of 1 layers FAILED" in done.out
+    assert "elementwise: Relu 'elementwise', output 'elementwise'[" in done.out
+    assert (tmp_path / "results" / "elementwise@npu_a" / "latest" / "result.json").exists()
+    done = npusim("run", *RELU, "--plan", "wrong.py", "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["totals"]["validated"] is False
+    assert done.err.startswith("FAILED elementwise: Relu 'elementwise'")
+
+
+@pytest.mark.parametrize(
+    ("stage", "shown"),
+    [
+        ("plan", "best claim of"),
+        ("program", "the checker accepts it"),
+        ("functional", "pass"),
+        ("timing", "timed: "),
+    ],
+)
+def test_stages(npusim, tmp_path, stage, shown):
+    done = npusim("run", *SMALL, "--stop-after", stage)
+    assert (done.code, done.err) == (0, "")
+    assert shown in done.out
+    assert done.out.splitlines()[-1] == f"stopped after {stage}; no result is written"
+    assert not (tmp_path / "results").exists()
+
+
+def test_failed_check_ends_a_stopped_run_with_1(npusim, file):
+    done = npusim("run", *RELU, "--plan", file("wrong.py", WRONG), "--stop-after", "functional")
+    assert done.code == 1
+    assert "FAIL" in done.out and "got 0.5" in done.out
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "told"),
+    [
+        (("--model", "matmull"), 2, "error: the catalogue has no model 'matmull'"),
+        (("--hw", "no/such.yaml"), 2, "error: no/such.yaml: no such file"),
+        (("--plan", "no_such"), 2, "error: the catalogue has no plan 'no_such'"),
+        (("--set", "m"), 2, "error: --set: expected KEY=VALUE, found 'm'"),
+        (("--set", "rows=3"), 2, "error: matmul has no size 'rows'"),
+        (("--set", "m=many"), 2, "error: size m: expected a whole number, found 'many'"),
+        (("--hw-set", "cores=x"), 2, "error: --hw-set:"),
+        (("--hw-set", "coers=2"), 2, "nearest: cores"),
+        (("--input", "aa=ones"), 2, "error: --input: matmul has no input 'aa'"),
+        (("--seed", "x"), 2, "error: --seed: expected a whole number of 0 or more, found 'x'"),
+        (("--order", "backwards"), 2, "error: --order: expected random:SEED, found 'backwards'"),
+        (("--order", "random:1", "--timing-only"), 2, "error: --order: takes another order"),
+        (("--stop-after", "plans"), 2, "nearest: plan"),
+        (("--json", "--stop-after", "plan"), 2, "error: --json: prints the whole result"),
+        (("--out", "file"), 2, "error: --out: "),
+    ],
+)
+def test_bad_input_is_one_error_and_leaves_nothing(npusim, tmp_path, file, argv, code, told):
+    file("file", "")
+    done = npusim("run", "--model", "matmul", *argv)
+    assert (done.code, done.out) == (code, "")
+    assert told in done.err
+    assert "Traceback" not in done.err
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_all_problems_at_once(npusim):
+    done = npusim("run", "--model", "matmul", "--set", "rows=3", "--set", "cols=4")
+    assert [line for line in done.err.splitlines() if line.startswith("error: ")] == [
+        "error: matmul has no size 'rows'",
+        "error: matmul has no size 'cols'",
+    ]
+
+
+def test_refused_host_is_exit_4(npusim, file):
+    plan = file(
+        "host.py",
+        "from npusim import Plan, on\n"
+        'plan = Plan("host", steps=[on("matmul").host(because="no time")])\n',
+    )
+    done = npusim("run", *SMALL, "--plan", plan, "--no-host")
+    assert done.code == 4
+    assert done.err == "error: matmul (MatMul) would run on the host: no time\n"
+
+
+def test_sizes_outside_bounds_are_exit_4(npusim, file):
+    plan = file(
+        "bound.py", "from npusim import Plan\nplan = Plan('b', bounds={'m': (1, 32)}, steps=[])\n"
+    )
+    done = npusim("run", *SMALL, "--plan", plan)
+    assert done.code == 4
+    assert "plan b is meant for m from 1 to 32, the model has m=64" in done.err
+
+
+RACE = """
+from npusim import Claim, Plan, kernel, on
+
+@kernel("Relu", space={})
+def racing(t, op, *, rows=16):
+    X, Y = op.X.axes("m n"), op.Y.axes("m n")
+    a = t.sram(X.dtype, rows, 64)
+    with t.order("by hand"):
+        t.load(a, X[:, :])
+        t.store(Y[:, :], a)
+
+racing.claim(lambda op, hw, c: Claim(vector_cycles=1))
+plan = Plan("racing", steps=[on("elementwise").use(racing())])
+"""
+
+
+def test_refused_program_is_exit_3(npusim, file, tmp_path):
+    done = npusim("run", *RELU, "--plan", file("race.py", RACE))
+    assert (done.code, done.out) == (3, "")
+    assert "elementwise" in done.err and "racing" in done.err
+    assert not (tmp_path / "results").exists()
+
+
+def test_plan_that_does_not_fit_is_exit_2_and_names_what_would(npusim, file):
+    plan = file(
+        "large.py",
+        "from npusim import Grid, Plan, on\n"
+        "from npusim.library.mapping.kernels.matmul import matmul\n"
+        'plan = Plan("large", steps=[on("matmul").use(matmul(m=1024, n=1024, k=1024))])\n',
+    )
+    done = npusim("run", "--model", "matmul", "--plan", plan)
+    assert done.code == 2
+    assert "the buffers do not fit" in done.err
+    assert "the largest tile that fits: matmul(" in done.err
+    assert 'step 1, on("matmul")' in done.err

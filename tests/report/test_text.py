@@ -1,0 +1,153 @@
+"""What people read of a result."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from npusim.machine.classes import CycleClass
+from npusim.measure.result import Failure
+from npusim.report import numbers, summary
+from npusim.report.layers import kernel_and_tile, layer_table, verdict
+from npusim.report.layers_csv import layers_csv
+from npusim.report.text import REPORT_WIDTH, parts, plain, plain_report
+
+
+def lines_of(result, full=False, width=200):
+    return list(plain(parts(result, full), width))
+
+
+def test_a_row_per_layer_and_the_total(result):
+    table = layer_table(result)
+    assert [row[0] for row in table.rows] == [*(y.name for y in result.layers), "total"]
+    total = table.rows[-1]
+    assert total[3] == f"{result.totals.cycles:,}"
+    assert total[-1] == "pass"
+    assert table.marks[[y.name for y in result.layers].index("relu1")] == "host"
+
+
+def test_every_number_has_its_unit(result):
+    table = layer_table(result)
+    titles = [column.title for column in table.columns]
+    row = dict(zip(titles, table.rows[0], strict=True))
+    assert row["time"].split()[1] in ("s", "ms", "us", "ns")
+    assert row["FLOPs"].endswith("FLOP")
+    for title in ("sustained", "array busy", "PE use"):
+        assert row[title].endswith(" %")
+    share, unit, cause = row["memory stall"].split()
+    assert float(share) >= 0 and unit == "%" and cause in {c.label for c in CycleClass}
+    first = result.layers[0]
+    assert row["bottleneck (next)"] == f"{first.bottleneck} ({first.runner_up})"
+
+
+def test_kernel_and_tile(result):
+    first = result.layers[0]
+    assert kernel_and_tile(first).startswith("matmul m=")
+    grid = first.model_copy(update={"choices": {"m": 64, "grid": "Grid(m=2, k=2)", "g": "Grid()"}})
+    assert kernel_and_tile(grid) == "matmul m=64 grid=m2,k2 g=1"
+
+
+def test_verdicts():
+    assert [verdict(v) for v in (True, False, None)] == ["pass", "FAIL", "-"]
+
+
+def test_report_holds_everything(result):
+    report = plain_report(result)
+    assert report.splitlines()[0] == "mlp on npu_a under plan hosted, seed 0"
+    assert "1 layers ran on the host:" in report and "to see it" in report
+    assert all(f"  - {text}" in report for text in result.assumptions)
+    assert f"{result.totals.cycles:,} cycles" in report
+    assert "checks: all 5 layers within tolerance of their references" in report
+    tables = [line for line in report.splitlines() if line.startswith(("layer ", "fc1 "))]
+    assert max(map(len, tables)) <= REPORT_WIDTH
+    assert report == plain_report(result)
+
+
+def test_terminal_counts_assumptions_and_says_where_they_are(result):
+    shown = lines_of(result)
+    count = len(result.assumptions)
+    expected = f"assumptions: {count}, listed in report.txt and by `npusim show result`"
+    assert expected in shown
+
+
+def test_failed_checks_are_told(result):
+    first = result.layers[0].model_copy(update={"validated": False})
+    wrong = result.model_copy(
+        update={
+            "failures": (Failure(layer="fc1", output="fc1", message="MatMul 'fc1': got 1"),),
+            "totals": result.totals.model_copy(update={"validated": False}),
+            "layers": (first, *result.layers[1:]),
+        }
+    )
+    shown = lines_of(wrong)
+    assert "checks: 1 of 5 layers FAILED" in shown
+    assert "  fc1: MatMul 'fc1': got 1" in shown
+    assert layer_table(wrong).marks[0] == "failed"
+    assert layer_table(wrong).rows[0][-1] == "FAIL"
+
+
+def test_claims_are_shown_beyond_ten_percent(result):
+    def claimed(factor):
+        first = result.layers[0]
+        claim = first.claim.model_copy(update={"cycles": factor * first.cycles})
+        return result.model_copy(update={"layers": (first.model_copy(update={"claim": claim}),)})
+
+    assert summary.claims(claimed(1.09)) is None
+    assert summary.claims(claimed(0.91)) is None
+    table = summary.claims(claimed(1.25))
+    assert table.rows[0][0] == "fc1" and table.rows[0][3] == "+25 %"
+    assert summary.claims(claimed(0.5)).rows[0][3] == "-50 %"
+
+
+def test_error_bands_are_shown_where_they_are_known(result):
+    (line,) = summary.models(result)
+    assert line.startswith("models without a known error: dram: run;")
+    dram = result.models["dram"].model_copy(update={"error_band": (-0.05, 0.12)})
+    known = result.model_copy(update={"models": {**result.models, "dram": dram}})
+    first, second = summary.models(known)
+    assert first == "model of dram: run, error -5 to +12 %"
+    assert "dram" not in second
+
+
+@pytest.mark.parametrize("width", [60, 100, 140])
+def test_narrow_terminals_still_show_every_number(result, width):
+    shown = "\n".join(lines_of(result, width=width))
+    for layer in result.layers:
+        assert numbers.cycles(layer.cycles) in shown
+        assert numbers.duration(layer.time_s) in shown
+
+
+def test_csv_reads_back(result):
+    rows = list(csv.DictReader(layers_csv(result).splitlines()))
+    assert len(rows) == len(result.layers)
+    for row, layer in zip(rows, result.layers, strict=True):
+        assert float(row["cycles"]) == layer.cycles
+        assert int(row["flops"]) == layer.flops
+        classes = {c.label: int(row[f"{c.label}_core_cycles"]) for c in CycleClass}
+        assert {k: v for k, v in classes.items() if v} == layer.stall_cycles
+        assert int(row["dram_read_bytes"]) == layer.bytes["dram"].read
+        assert row["validated"] == "true"
+    host = next(row for row in rows if row["how"] == "host")
+    assert host["claim_cycles"] == "" and host["span_start"] != ""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (numbers.percent(0.4714), "47.1 %"),
+        (numbers.percent(None), "-"),
+        (numbers.cycles(1234567.25), "1,234,567"),
+        (numbers.duration(2.5e-4), "250 us"),
+        (numbers.flops(0), "-"),
+        (numbers.flops(17179869184), "17.18 GFLOP"),
+        (numbers.rate(1.31e14), "131 TFLOP/s"),
+        (numbers.error(None), "-"),
+        (numbers.error(0.00390625), "0.00391"),
+        (numbers.size(3 << 20), "3 MiB"),
+        (numbers.times(3, 2), "1.50x"),
+        (numbers.times(3, 0), "-"),
+    ],
+)
+def test_numbers(made, expected):
+    assert made == expected
