@@ -46,11 +46,8 @@ def merged(result: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Shap
     groups: list[list[int]] = []
     long = -1  # the last dimension of more than one element
     for d in range(rank):
-        if result[d] == 1 and groups:
-            groups[-1].append(d)
-        elif long >= 0 and result[d] != 1 and all(_alike(shape, long, d) for shape in padded):
-            groups[-1].append(d)
-        elif long < 0 and groups:
+        alike = long < 0 or all((shape[long] == 1) == (shape[d] == 1) for shape in padded)
+        if groups and (result[d] == 1 or alike):
             groups[-1].append(d)
         else:
             groups.append([d])
@@ -59,7 +56,3 @@ def merged(result: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Shap
         groups = [[]]
     sizes = tuple(prod(result[d] for d in group) for group in groups)
     return Shape(sizes, tuple(tuple(group) for group in groups))
-
-
-def _alike(shape: tuple[int, ...], a: int, b: int) -> bool:
-    return (shape[a] == 1) == (shape[b] == 1)

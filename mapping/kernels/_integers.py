@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from npusim import Graph, Given, Node, Operation, Tensor, View, dtype
+from npusim import Given, Graph, Node, Operation, Tensor, View, dtype
 from npusim.plan.chain import Chain
 from npusim.plan.elementwise import names
 from npusim.plan.epilogue import Epilogue

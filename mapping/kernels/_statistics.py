@@ -96,7 +96,8 @@ def norm_claim(op: Operation, hw: Hardware, rows: Any, columns: Any, slots: Any)
     item, out = op.given("X").dtype.itemsize, op.graph.tensors[op.node.outputs[0]].dtype.itemsize
     tall, wide = np.minimum(rows, height), np.minimum(columns, width)
     passes, centred = -(-width // wide), op.kind == "LayerNormalization"
-    tiles = -(-(-(-height // tall)) // hw.cores)
+    blocks = -(-height // tall)
+    tiles = -(-blocks // hw.cores)
     elements = tiles * tall * width
     per_element = 8 if centred else 4
     instructions = tiles * (passes * (3 if centred else 2) + 2)

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from npusim import Claim, Hardware, Operation, Span, Tile, Tiles, Unsuited, kernel, pow2, vector
+from npusim.graph.ops.attention_shape import AttentionShape
 
-from ._attention import KeyTiles, Keys, Mask, append_to_cache, heads_of, sizes, visited
+from ._attention import Keys, KeyTiles, Mask, append_to_cache, heads_of, sizes, visited
 
 #: The lowest fp32 number: a running maximum from which minus infinity can be subtracted.
 _LOWEST = float(np.finfo(np.float32).min)
@@ -31,59 +32,94 @@ def flash(
     `heads` query heads of one group share each tile of keys and values.
     """
     a = sizes(op)
-    Q, Y = heads_of(op.Q, a.kv_heads, a.group), heads_of(op.Y, a.kv_heads, a.group)
-    K, V = Keys(op, "K", "past_key", a.kv_heads), Keys(op, "V", "past_value", a.kv_heads)
-    append_to_cache(t, op, a)
     q, kv, heads = min(q, a.queries), min(kv, max(a.keys, 1)), min(heads, a.group)
-    x = t.sram(Q.dtype, heads, q, a.head_dim, slots=slots, name="q")
-    k = t.sram(K.dtype, kv, a.head_dim, slots=slots, name="k")
-    v = t.sram(V.dtype, kv, a.value_dim, slots=slots, name="v")
-    p = t.sram(Q.dtype, heads, q, kv, slots=slots, name="p")
-    s = t.acc(op.accumulate(Q.dtype), heads, q, kv, slots=acc_slots, name="s")
-    pv = t.acc(op.accumulate(Q.dtype), heads, q, a.value_dim, slots=acc_slots, name="pv")
-    o = t.sram("fp32", heads, q, a.value_dim, name="o")
-    top, new, total = (t.sram("fp32", heads, q, 1, name=n) for n in ("top", "new", "total"))
-    fade = t.sram("fp32", heads, q, 1, slots=2, name="fade")
-    out = t.sram(Y.dtype, heads, q, a.value_dim, slots=slots, name="out")
-    tiles = KeyTiles(a, kv)
-    mask = Mask(t, op, tiles, heads, q, kv)
+    append_to_cache(t, op, a)
+    work = _Flash(t, op, a, (heads, q, kv), slots, acc_slots)
 
     def weight(b: int, g: int, h: Span, i: Span) -> float:
-        return h.size * i.size * sum(j.size for _, j in tiles.seen(i))
+        return h.size * i.size * sum(j.size for _, j in work.tiles.seen(i))
 
+    Q = work.Q
     for _, b, g, h, i in t.deal(Q.b, Q.g, Q.h.spans(heads), Q.s.spans(q), weigh=weight):
-        queries = t.load(x, Q[b, g, h, i, slice(None)])
-        t.vec(t.take(top, h.size, i.size, 1), _LOWEST)
-        t.vec(t.take(total, h.size, i.size, 1), 0.0)
-        t.vec(t.take(o, h.size, i.size, a.value_dim), 0.0)
-        visits = list(tiles.seen(i))
+        work.run(b, g, h, i)
 
-        def product(visit: int) -> Tile:
-            part, j = visits[visit]
-            scores = t.take(s, h.size, i.size, j.size)
-            keys = t.load(k, K[part, b, g, j])
-            return t.mma(scores, queries, keys, transpose_b=True, first=True)
 
-        ahead = product(0) if visits else None
-        for visit, (part, j) in enumerate(visits):
-            scores, more = ahead, visit + 1 < len(visits)
-            if acc_slots > 1 and more:  # the next scores form while these are normalized
-                ahead = product(visit + 1)
-            scores, scale = mask.applied(scores, b, g, h, i, part, j)
-            t.vec(new, np.maximum(top, scores.max("row")))
-            weights = t.vec(p, np.exp((scores - new) * scale))  # rounded to P's dtype here
-            faded = t.vec(fade, np.exp((top - new) * scale))
-            t.vec(total, total * fade + weights.sum("row"))
-            t.vec(top, new)
-            if visit > 0:  # the sums of the visit before, while these weights are multiplied
-                t.vec(o, o * before + sums)
-            before, sums = faded, t.take(pv, h.size, i.size, a.value_dim)
-            t.mma(sums, weights, t.load(v, V[part, b, g, j]), first=True)
-            if acc_slots == 1 and more:
-                ahead = product(visit + 1)
-        if visits:
-            t.vec(o, o * before + sums)
-        t.store(Y[b, g, h, i, slice(None)], t.vec(out, vector.where(total > 0.0, o / total, 0.0)))
+class _Flash:
+    """Buffers of one attention, and the loop over the keys that some queries see."""
+
+    def __init__(
+        self,
+        t: Tiles,
+        op: Operation,
+        a: AttentionShape,
+        tile: tuple[int, int, int],
+        slots: int,
+        acc_slots: int,
+    ) -> None:
+        heads, q, kv = tile
+        self.t, self.a, self.early = t, a, acc_slots > 1
+        self.Q, self.Y = (heads_of(view, a.kv_heads, a.group) for view in (op.Q, op.Y))
+        self.K = Keys(op, "K", "past_key", a.kv_heads)
+        self.V = Keys(op, "V", "past_value", a.kv_heads)
+        kind, total = self.Q.dtype, op.accumulate(self.Q.dtype)
+        self.q = t.sram(kind, heads, q, a.head_dim, slots=slots, name="q")
+        self.k = t.sram(self.K.dtype, kv, a.head_dim, slots=slots, name="k")
+        self.v = t.sram(self.V.dtype, kv, a.value_dim, slots=slots, name="v")
+        self.p = t.sram(kind, heads, q, kv, slots=slots, name="p")
+        self.s = t.acc(total, heads, q, kv, slots=acc_slots, name="s")
+        self.pv = t.acc(total, heads, q, a.value_dim, slots=acc_slots, name="pv")
+        self.o = t.sram("fp32", heads, q, a.value_dim, name="o")
+        column = ("top", "new", "total")
+        self.top, self.new, self.total = (t.sram("fp32", heads, q, 1, name=n) for n in column)
+        self.fade = t.sram("fp32", heads, q, 1, slots=2, name="fade")
+        self.out = t.sram(self.Y.dtype, heads, q, a.value_dim, slots=slots, name="out")
+        self.tiles = KeyTiles(a, kv)
+        self.mask = Mask(t, op, self.tiles, heads, q, kv)
+
+    def run(self, b: int, g: int, h: Span, i: Span) -> None:
+        """All keys that queries i of heads h see; the next scores form while these are used."""
+        t, everything = self.t, slice(None)
+        queries = t.load(self.q, self.Q[b, g, h, i, everything])
+        t.vec(t.take(self.top, h.size, i.size, 1), _LOWEST)
+        t.vec(t.take(self.total, h.size, i.size, 1), 0.0)
+        o = t.vec(t.take(self.o, h.size, i.size, self.a.value_dim), 0.0)
+        visits = list(self.tiles.seen(i))
+        ahead = [self.scores(queries, b, g, *visit) for visit in visits[:1]]
+        behind: tuple[Tile, Tile] | None = None
+        for part, j in visits:
+            scores, following = ahead.pop(), visits[visits.index((part, j)) + 1 :][:1]
+            if self.early:
+                ahead = [self.scores(queries, b, g, *visit) for visit in following]
+            scores, scale = self.mask.applied(scores, b, g, h, i, part, j)
+            weights, fade = self.weights(scores, scale)
+            if behind is not None:  # while these weights are multiplied
+                t.vec(o, o * behind[0] + behind[1])
+            sums = t.take(self.pv, h.size, i.size, self.a.value_dim)
+            t.mma(sums, weights, t.load(self.v, self.V[part, b, g, j]), first=True)
+            behind = fade, sums
+            if not self.early:
+                ahead = [self.scores(queries, b, g, *visit) for visit in following]
+        if behind is not None:
+            t.vec(o, o * behind[0] + behind[1])
+        total = t.tile(self.total)
+        result = t.vec(self.out, vector.where(total > 0.0, o / total, 0.0))
+        t.store(self.Y[b, g, h, i, everything], result)
+
+    def scores(self, queries: Tile, b: int, g: int, part: str, j: Span) -> Tile:
+        """Q K^T of one tile of keys."""
+        scores = self.t.take(self.s, *queries.shape[:2], j.size)
+        keys = self.t.load(self.k, self.K[part, b, g, j])
+        return self.t.mma(scores, queries, keys, transpose_b=True, first=True)
+
+    def weights(self, scores: Tile, scale: float) -> tuple[Tile, Tile]:
+        """Exponentials under the new maximum, and by what earlier sums shrink."""
+        t, top, new, total = self.t, self.top, self.new, self.total
+        t.vec(new, np.maximum(top, scores.max("row")))
+        weights = t.vec(self.p, np.exp((scores - new) * scale))  # rounded to P's dtype here
+        fade = t.vec(self.fade, np.exp((top - new) * scale))
+        t.vec(total, total * fade + weights.sum("row"))
+        t.vec(top, new)
+        return weights, fade
 
 
 @flash.claim

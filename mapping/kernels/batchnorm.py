@@ -9,9 +9,7 @@ from npusim import Claim, Hardware, Operation, Tiles, Unsuited, View, kernel, po
 
 
 @kernel("BatchNormalization", space={"c": pow2(1, 256), "columns": pow2(64, 16384)})
-def batchnorm(
-    t: Tiles, op: Operation, *, c: int = 64, columns: int = 1024, slots: int = 2
-) -> None:
+def batchnorm(t: Tiles, op: Operation, *, c: int = 64, columns: int = 1024, slots: int = 2) -> None:
     """y = (x - mean) k + bias with k = scale / sqrt(variance + epsilon), once per channel."""
     X, Y = _channels(op, op.X), _channels(op, op.Y)
     c, columns = min(c, X.c.size), min(columns, X.x.size)

@@ -98,9 +98,7 @@ def conv(
                 for k in Axis("c", 0, s.c).spans(c):
                     channels = slice(g * s.c + k.start, g * s.c + k.stop)
                     kept = t.load(w, W[filters, k, :, :], keep=True)
-                    seen = load_window(
-                        t, x, X, n, channels, s.plane, rows, columns, whole.zero(0)
-                    )
+                    seen = load_window(t, x, X, n, channels, s.plane, rows, columns, whole.zero(0))
                     patches = s.plane.patches(seen, rows.size, columns.size)
                     t.mma(
                         target.grouped(1),

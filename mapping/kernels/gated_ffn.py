@@ -12,9 +12,9 @@ from npusim.plan.claim import together
 from npusim.plan.elementwise import names
 from npusim.plan.evaluate import evaluate
 
+from ._integers import Product
 from ._multiply import Traffic, product_claim
 from ._product import operands, sizes, tiles_of
-from ._integers import Product
 
 
 def products_of_one(graph: Graph, nodes: Sequence[Node]) -> str | None:

@@ -9,9 +9,7 @@ from npusim import Claim, Hardware, Operation, Tiles, kernel, pow2
 
 
 @kernel("Gather", space={"rows": pow2(1, 512), "columns": pow2(64, 16384)})
-def gather(
-    t: Tiles, op: Operation, *, rows: int = 64, columns: int = 4096, slots: int = 2
-) -> None:
+def gather(t: Tiles, op: Operation, *, rows: int = 64, columns: int = 4096, slots: int = 2) -> None:
     """Row numbers come into the scratchpad first; what they name follows."""
     outer, entries, inner = _extent(op)
     count = prod(op.given("indices").shape)

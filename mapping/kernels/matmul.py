@@ -84,7 +84,8 @@ def _scaled(t: Tiles, op: Operation, piece: Piece, sums: Tile) -> Tile:
     value: Value = sums if op.attribute("alpha") == 1 else sums * op.attribute("alpha")
     if op.tensor("C") is not None:
         added = op.C.axes("m n").broadcast(op.given("Y").shape)[piece.key[2:]]
-        room = [min(have, most) for have, most in zip(added.shape, sums.slot.buffer.shape, strict=True)]
+        full = sums.slot.buffer.shape
+        room = [min(have, most) for have, most in zip(added.shape, full, strict=True)]
         bias = t.load(t.helper("bias", added.dtype, *room), added)
         value = value + (bias if op.attribute("beta") == 1 else bias * op.attribute("beta"))
     return sums if value is sums else t.vec(sums, value)

@@ -53,9 +53,7 @@ def _lowest(op: Operation) -> float:
     return -np.inf if kind.is_float else float(np.iinfo(kind.numpy).min)
 
 
-def _counted(
-    t: Tiles, op: Operation, p: Plane, rows: Span, columns: Span, r: int, q: int
-) -> Value:
+def _counted(t: Tiles, op: Operation, p: Plane, rows: Span, columns: Span, r: int, q: int) -> Value:
     """How many taps of each window count: all of them, or a tile [1, rows, columns]."""
     spans = (rows, columns)
     inside = [_inside(op, p, axis, span) for axis, span in enumerate(spans)]

@@ -24,7 +24,8 @@ def reduce(
 ) -> None:
     """One pass over each row; partial results in fp32 (or the integers' own dtype)."""
     extent = _extent(op)
-    X, Y = _input(op, extent), op.view(op.result.name).axes("all").split("all", outer=extent[0], row=-1, one=1)
+    result = op.view(op.result.name).axes("all")
+    X, Y = _input(op, extent), result.split("all", outer=extent[0], row=-1, one=1)
     rows, columns = min(rows, X.row.size), min(columns, X.column.size)
     x = t.sram(X.dtype, rows, columns, slots=slots, name="x")
     kind = "fp32" if X.dtype.is_float else X.dtype

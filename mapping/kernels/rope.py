@@ -1,11 +1,10 @@
 """Rotary position embedding: pairs of a head turned by angles, all heads of a tile at once."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from npusim import Axis, Claim, Hardware, Operation, Span, Tile, Tiles, View, kernel, pow2
+from npusim import Claim, Hardware, Operation, Span, Tile, Tiles, View, kernel, pow2
 
 
 @kernel("RotaryEmbedding", space={"rows": pow2(1, 256), "heads": pow2(1, 64)})
@@ -56,8 +55,10 @@ class Angles:
     def load(self, b: int, s: Span) -> list[Tile]:
         """[rows, 1, half] tiles of cosines and sines."""
         if not self.looked_up:
-            pairs = zip(self.rooms, self.caches, strict=True)
-            return [self.t.load(room, cache[b, s, slice(None), slice(None)]) for room, cache in pairs]
+            return [
+                self.t.load(room, cache[b, s, slice(None), slice(None)])
+                for room, cache in zip(self.rooms, self.caches, strict=True)
+            ]
         ids = self.t.load(self.positions, self.ids[b, s])
         return [
             self._three(self.t.gather(room, cache.whole(), ids))
@@ -102,7 +103,8 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     room, angles = rows * heads * size * item, 2 * rows * half * item
     work = pieces * rows * heads * (6 * half + max(size - 2 * half, 0))
     vector_cycles = hw.vector_cycles(work, 0, 0, pieces * 2)
-    run = np.where(heads < count, heads, rows * heads) * size * item if packed else rows * size * item
+    together = np.where(heads < count, heads, rows * heads) if packed else rows
+    run = together * size * item
     return Claim(
         vector_cycles=vector_cycles,
         exposed_cycles=hw.start_cycles(room + angles, run)

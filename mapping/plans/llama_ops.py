@@ -22,8 +22,6 @@ plan = Plan(
         .because("the four query heads of a group share each tile of keys"),
         on(op="RMSNormalization").use(norm(rows=8, columns=4096)),
         on(op="RotaryEmbedding").use(rope(rows=16, heads=8)),
-        on("add_attn", "add_ffn", "sigmoid", "silu", "mul").use(
-            elementwise(rows=8, columns=8192)
-        ),
+        on("add_attn", "add_ffn", "sigmoid", "silu", "mul").use(elementwise(rows=8, columns=8192)),
     ],
 )

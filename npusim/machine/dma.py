@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from npusim.core.dtypes import dtype, names
 from npusim.core.jit import jit
@@ -37,6 +38,11 @@ class Walks:
     table: Ints
     rows: Ints
     assumed_rows: int
+
+    def requests(self, request_bytes: int) -> Ints:
+        """Most requests that each copy can need: two more per run than whole ones."""
+        runs = self.table[:, HEAD : HEAD + RANK].prod(axis=1)
+        return np.asarray(runs * (self.table[:, RUN] // request_bytes + 2))
 
 
 def walks(program: Program, machine: Machine, rows: Mapping[int, Ints] | None) -> Walks:
@@ -114,8 +120,8 @@ def _merge(
     far: Ints,
     near: Ints,
     item: Ints,
-    both: Ints,
-    indirect: Ints,
+    both: NDArray[np.bool_],
+    indirect: NDArray[np.bool_],
     word: int,
 ) -> None:
     """Sort dimensions by far stride, merge what is contiguous (on both sides if both are far)."""

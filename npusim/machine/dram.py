@@ -10,14 +10,13 @@ turn of the bus each.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from npusim.core.jit import jit, jit_inline
 from npusim.hw.machine import Machine
-
-Ints = Any
+from npusim.program.program import Ints
 
 
 class DramParams(NamedTuple):

@@ -53,7 +53,6 @@ class Functional:
         self._program = program
         self._graph = graph
         self._dtypes = [dtype(name) for name in names()]
-        self._operands: Operands
         self.memory = Memory(program, machine, initial)
         self._operands = Operands(program, self.memory)
         self._rows: dict[int, Ints] = {}
@@ -109,7 +108,7 @@ class Functional:
                 f"(index {at}), outside the {count} rows declared"
             )
         self._rows[i] = rows
-        return table[0, 0, 0][rows]
+        return np.asarray(table[0, 0, 0][rows])
 
     def _mma(self, i: int, row: int) -> None:
         table = self._program.mmas
@@ -153,7 +152,7 @@ class Functional:
         self.memory.wrote(tap)
 
     def _dtype(self, region: int) -> DType:
-        return self._dtypes[self._program.regions.dtype[region]]
+        return self._dtypes[int(self._program.regions.dtype[region])]
 
 
 def _taps_after(program: Program) -> dict[int, list[tuple[int, int]]]:

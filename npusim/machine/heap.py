@@ -7,13 +7,11 @@ tie and insertion order never matters.
 
 from __future__ import annotations
 
-from typing import Any
-
 from npusim.core.jit import jit_inline
+from npusim.program.program import Ints
 
 STREAM_BITS = 13
 MAX_STREAMS = 1 << STREAM_BITS
-Ints = Any
 
 
 @jit_inline

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from npusim.core.dtypes import DType
 from npusim.machine.memory import Memory
 from npusim.machine.vector_values import narrow, to_fp32, widen
-from npusim.core.dtypes import DType
 from npusim.program.program import Program
 
 Array = NDArray[Any]
@@ -44,10 +44,10 @@ class Operands:
 def product(a: Array, b: Array, zero_a: int, zero_b: int) -> Array:
     """A B: fp32 products and sums for floats, exact int32 for integers less their zero points."""
     if a.dtype.kind not in "iu":
-        return a @ b
+        return np.asarray(a @ b)
     largest = _reach(a, zero_a) * _reach(b, zero_b) * a.shape[1]
-    wide = np.float32 if largest < _EXACT_FP32 else np.float64
-    exact = (a.astype(wide) - wide(zero_a)) @ (b.astype(wide) - wide(zero_b))
+    wide = np.dtype(np.float32 if largest < _EXACT_FP32 else np.float64)
+    exact: Array = (a.astype(wide) - zero_a) @ (b.astype(wide) - zero_b)
     return exact.astype(np.int32)
 
 

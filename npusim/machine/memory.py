@@ -153,7 +153,7 @@ class Memory:
         high = low + buffers.size_bytes[buffer]
         same = (buffers.space == buffers.space[buffer]) & (buffers.core == buffers.core[buffer])
         beside = (buffers.offset >= high) | (buffers.offset + buffers.size_bytes <= low)
-        for other in np.flatnonzero(same & ~beside & self._ready):
+        for other in np.flatnonzero(same & ~beside & self._ready).tolist():
             if other != buffer:
                 self._whole[other] = False
                 if other in self._written:

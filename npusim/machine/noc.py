@@ -7,7 +7,7 @@ it; a request waits where that is ahead of it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from npusim.core.jit import jit_inline
 from npusim.hw.machine import Machine
 from npusim.machine import dram
 from npusim.machine.classes import CycleClass
-from npusim.machine.dma import DRAM, LOCAL, REMOTE, SHARED
+from npusim.machine.dma import DRAM, LOCAL, SHARED
+from npusim.machine.dram import DramParams
+from npusim.program.program import Ints
 
-Ints = Any
 _BANDWIDTH, _LATENCY = int(CycleClass.DRAM_BANDWIDTH), int(CycleClass.DRAM_LATENCY)
 _NOC, _SHARED, _BANK = (
     int(CycleClass.NOC),
@@ -90,7 +91,9 @@ def latency_class(source: int, target: int) -> int:
 
 
 @jit_inline
-def _pass(clocks: Ints, which: int, issue: int, t: int, waited: int, length: int):
+def _pass(
+    clocks: Ints, which: int, issue: int, t: int, waited: int, length: int
+) -> tuple[int, int]:
     """Occupy a resource for `length` ticks by a request that reaches it at t; (end, wait).
 
     The clock counts the work of all requests in the order of their issue, so a request that
@@ -108,7 +111,10 @@ def _ticks(size: int, cycle: int, bytes_per_cycle: int) -> int:
 
 
 @jit_inline
-def _scratchpad(issue, t, waited, size, dense, core, bank_rate, p, s):
+def _scratchpad(
+    issue: int, t: int, waited: int, size: int, dense: int, core: int, bank_rate: int,
+    p: NetworkParams, s: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
     """Bytes in or out of a core's scratchpad; short runs and busy banks make it longer."""
     slow = bank_rate < p.port_bytes_per_cycle or dense > 1024
     if slow or size != p.request_bytes:
@@ -121,7 +127,9 @@ def _scratchpad(issue, t, waited, size, dense, core, bank_rate, p, s):
 
 
 @jit_inline
-def _dram(t, address, size, writes, granule, d, ds):
+def _dram(
+    t: int, address: int, size: int, writes: bool, granule: int, d: DramParams, ds: Ints
+) -> tuple[int, int]:
     """A DRAM access, cut where it crosses an interleave granule; (end, ticks waited)."""
     end, waited = t, 0
     while size > 0:
@@ -135,9 +143,10 @@ def _dram(t, address, size, writes, granule, d, ds):
 
 @jit_inline
 def transfer(
-    issue, base, other, size, source, target, core, source_core, target_core, dense, bank_rate,
-    d, ds, p, s,
-):  # fmt: skip
+    issue: int, base: int, other: int, size: int, source: int, target: int, core: int,
+    source_core: int, target_core: int, dense: int, bank_rate: int,
+    d: DramParams, ds: Ints, p: NetworkParams, s: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
     """One request from its issue to the last byte at its target.
 
     Returns (finish, ticks waited in all, class of the last resource it waited for).

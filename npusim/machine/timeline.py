@@ -24,7 +24,8 @@ class Timeline:
     """Ticks per instruction; `free` is when its unit could take the next, `end` when it was done.
 
     `stretch` are cycles that operand fetch added to a compute instruction, `requests` those a
-    copy needed. `ticks` is the whole run; `traffic` counts what DRAM did.
+    copy needed. `ticks` is the whole run, `events` what the engine handled; the dram fields count
+    bursts, activates and refreshes.
     """
 
     program: Program
@@ -39,6 +40,7 @@ class Timeline:
     segments: Segments
     ticks: int
     ticks_per_cycle: int
+    events: int
     dram_bursts: int
     dram_activates: int
     dram_refreshes: int

@@ -9,13 +9,15 @@ import numpy as np
 from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
-from npusim.machine import dram, noc
-from npusim.machine.dma import walks
-from npusim.machine.engine import CoreParams, Trace, Work, simulate
+from npusim.machine import dram, noc, state
+from npusim.machine.dma import Walks, walks
+from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
 from npusim.machine.order import stream_rows
+from npusim.machine.state import CoreParams, Tables
 from npusim.machine.timeline import Timeline, by_instruction
 from npusim.machine.units import Costs, costs
+from npusim.program.kinds import Kind
 from npusim.program.program import Ints, Program
 
 
@@ -28,34 +30,47 @@ def time_program(
     """
     if len(program.streams) > MAX_STREAMS:
         raise InputError(f"{len(program.streams)} streams; the engine takes {MAX_STREAMS}")
-    count = len(program)
     cost = costs(program, machine)
     walk = walks(program, machine, rows)
-    work = _work(program, cost, walk.table, walk.rows)
-    trace = Trace(*(np.zeros(count, np.int64) for _ in range(7)))
-    trace.dispatched[:] = -1
+    tables = _tables(program, machine, cost, walk)
     dram_p, net_p = dram.dram_params(machine), noc.network_params(machine)
     dram_s, net_s = dram.dram_state(dram_p), noc.network_state(machine.cores)
-    host = _host_ticks(program, machine)
-    seg_i, until, why, ticks, completed = simulate(
-        work, _core_params(machine), dram_p, dram_s, net_p, net_s, trace, host
-    )
-    if completed < count:
-        stuck = int(np.flatnonzero(trace.end == 0)[0])
+    ticks = simulate(*tables, _core_params(machine), dram_p, dram_s, net_p, net_s)
+    if tables.counts[state.COMPLETED] < len(program):
+        stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
         raise IllegalProgram(f"deadlock: {program.describe(stuck)} can never start")
+    return _timeline(program, machine, cost, walk, tables, dram_s, int(ticks))
+
+
+def _timeline(
+    program: Program,
+    machine: Machine,
+    cost: Costs,
+    walk: Walks,
+    tables: Tables,
+    dram_s: Ints,
+    ticks: int,
+) -> Timeline:
+    trace, segments = tables.trace, tables.segments[: tables.counts[state.SEGMENTS]]
     return Timeline(
         program=program,
         costs=cost,
-        dispatched=trace.dispatched,
-        ready=trace.ready,
-        start=trace.start,
-        free=trace.free,
-        end=trace.end,
-        stretch=trace.stretch,
-        requests=trace.requests,
-        segments=by_instruction(seg_i, until, why, count),
-        ticks=int(ticks),
+        dispatched=trace[:, state.T_DISPATCHED].copy(),
+        ready=trace[:, state.T_READY].copy(),
+        start=trace[:, state.T_START].copy(),
+        free=trace[:, state.T_FREE].copy(),
+        end=trace[:, state.T_END].copy(),
+        stretch=trace[:, state.T_STRETCH].copy(),
+        requests=trace[:, state.T_REQUESTS].copy(),
+        segments=by_instruction(
+            segments[:, state.G_INSTRUCTION],
+            segments[:, state.G_UNTIL],
+            segments[:, state.G_WHY],
+            len(program),
+        ),
+        ticks=ticks,
         ticks_per_cycle=machine.ticks_per_cycle,
+        events=int(tables.counts[state.EVENTS]),
         dram_bursts=int(dram_s[dram.BURSTS]),
         dram_activates=int(dram_s[dram.ACTIVATES]),
         dram_refreshes=int(dram_s[dram.REFRESHES]),
@@ -63,37 +78,75 @@ def time_program(
     )
 
 
-def _work(program: Program, cost: Costs, walk: Ints, rows: Ints) -> Work:
-    instructions, edges = program.instructions, program.edges
-    count = len(program)
-    target = np.repeat(np.arange(count), np.diff(edges.ptr))
-    by_source = np.argsort(edges.source, kind="stable")
-    user_ptr = np.concatenate([[0], np.cumsum(np.bincount(edges.source, minlength=count))])
-    orders = stream_rows(program)
-    core = np.array([s.core for s in program.streams], np.int64)
-    owner = core[instructions.stream]
-    dispatch = np.argsort(owner, kind="stable")
-    dispatch_ptr = np.searchsorted(owner[dispatch], np.arange(program.cores + 1))
-    return Work(
-        stream=instructions.stream,
-        kind=instructions.kind,
-        row=instructions.row,
-        left=np.diff(edges.ptr),
-        user_ptr=user_ptr.astype(np.int64),
-        user=target[by_source],
-        order_ptr=np.concatenate([[0], np.cumsum([len(o) for o in orders])]).astype(np.int64),
-        order=np.concatenate(orders),
-        dispatch_ptr=dispatch_ptr.astype(np.int64),
-        dispatch=dispatch,
-        stream_core=core,
-        stream_unit=np.array([int(s.unit) for s in program.streams], np.int64),
-        fill=cost.fill,
-        busy=cost.busy,
-        tail=cost.tail,
-        fetch=cost.fetch,
-        walk=walk,
-        rows=rows if len(rows) else np.zeros(1, np.int64),
+def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tables:
+    instructions, count = program.instructions, len(program)
+    work = np.zeros((count, state.W_WIDTH), np.int64)
+    work[:, state.W_STREAM] = instructions.stream
+    work[:, state.W_KIND] = instructions.kind
+    work[:, state.W_ROW] = instructions.row
+    for column, values in (
+        (state.W_FILL, cost.fill),
+        (state.W_BUSY, cost.busy),
+        (state.W_TAIL, cost.tail),
+        (state.W_FETCH, cost.fetch),
+    ):
+        work[:, column] = values
+    hosts = program.rows_of(Kind.HOST)
+    work[hosts, state.W_HOST] = _host_ticks(program, machine)[instructions.row[hosts]]
+    users = _users(program, work)
+    streams, cores, order = _queues(program)
+    requests = int(walk.requests(machine.core.dma.request_bytes).sum())
+    return Tables(
+        work=work,
+        users=users,
+        order=order,
+        walk=walk.table,
+        rows=walk.rows if len(walk.rows) else np.zeros(1, np.int64),
+        trace=_trace(program),
+        streams=streams,
+        cores=cores,
+        rings=np.zeros((len(program.streams), machine.core.dma.outstanding_requests), np.int64),
+        segments=np.empty((requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64),
+        heap=np.empty(2 * len(program.streams) + 2, np.int64),
+        counts=np.zeros(4, np.int64),
     )
+
+
+def _trace(program: Program) -> Ints:
+    """Nothing has happened; host work needs no dispatcher."""
+    trace = state.empty_trace(len(program), np.diff(program.edges.ptr))
+    core = np.array([stream.core for stream in program.streams], np.int64)
+    trace[core[program.instructions.stream] < 0, state.T_DISPATCHED] = 0
+    return trace
+
+
+def _users(program: Program, work: Ints) -> Ints:
+    """Who waits for each instruction, grouped; writes the bounds into `work`."""
+    edges, count = program.edges, len(program)
+    target = np.repeat(np.arange(count), np.diff(edges.ptr))
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(edges.source, minlength=count))])
+    work[:, state.W_USER], work[:, state.W_USER_END] = bounds[:-1], bounds[1:]
+    return target[np.argsort(edges.source, kind="stable")]
+
+
+def _queues(program: Program) -> tuple[Ints, Ints, Ints]:
+    """Stream and core tables, and the instructions by stream, then by core."""
+    by_stream = stream_rows(program)
+    streams = np.zeros((len(program.streams), state.S_WIDTH), np.int64)
+    streams[:, state.S_CORE] = [stream.core for stream in program.streams]
+    streams[:, state.S_UNIT] = [int(stream.unit) for stream in program.streams]
+    ends = np.cumsum([len(rows) for rows in by_stream])
+    begins = ends - [len(rows) for rows in by_stream]
+    for column in (state.S_BEGIN, state.S_HEAD, state.S_NEXT):
+        streams[:, column] = begins
+    streams[:, state.S_END] = ends
+    owner = streams[program.instructions.stream, state.S_CORE]
+    by_core = np.argsort(owner, kind="stable")
+    bounds = np.searchsorted(owner[by_core], np.arange(program.cores + 1)) + len(program)
+    cores = np.zeros((program.cores, state.C_WIDTH), np.int64)
+    cores[:, state.C_NEXT], cores[:, state.C_LAST] = bounds[:-1], bounds[1:]
+    cores[:, state.C_BLOCKED] = -1
+    return streams, cores, np.concatenate([*by_stream, by_core])
 
 
 def _core_params(machine: Machine) -> CoreParams:
@@ -108,6 +161,7 @@ def _core_params(machine: Machine) -> CoreParams:
         signal=core.sequencer.signal_cycles * cycle,
         wait=core.sequencer.wait_cycles * cycle,
         sram_bytes_per_cycle=core.sram.bandwidth_bytes_per_cycle,
+        port_bytes_per_cycle=core.dma.port_bytes_per_cycle,
     )
 
 

@@ -76,15 +76,14 @@ def _without_load(machine: Machine, folds: closed_forms.Folds) -> Ints:
 
 
 def _vector(program: Program, machine: Machine, found: Costs) -> None:
-    who, table, regions = program.rows_of(Kind.VECTOR), program.vectors, program.regions
+    who, table = program.rows_of(Kind.VECTOR), program.vectors
     if not len(who):
         return
     shapes = np.concatenate(
         [table.expression[:, None], table.destination[:, None], table.source], axis=1
     )
     keys = _shape_keys(program, shapes)
-    distinct, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    del distinct
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     counts = np.array([_vector_work(program, int(row)) for row in first], np.int64)
     cycles = vector_cycles(machine.core.vector, counts[:, 0], counts[:, 1], counts[:, 2])
     found.busy[who] = found.useful[who] = cycles[back.reshape(-1)]

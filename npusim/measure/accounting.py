@@ -13,7 +13,6 @@ the classes sum to the run's cycles exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -54,58 +53,62 @@ class Accounting:
 def account(timeline: Timeline) -> Accounting:
     """Attribute every cycle of every core of a run."""
     program = timeline.program
-    layers = max(len(program.layers), 1)
-    out = np.zeros((program.cores, layers, len(CycleClass)), np.int64)
-    end_layer = int(program.instructions.layer[np.argmax(timeline.end)]) if len(program) else 0
-    orders = stream_rows(program)
-    empty = np.zeros(0, np.int64)
-    state = _state(timeline)
-    for core in range(program.cores):
-        mine = {
-            stream.unit: order
-            for stream, order in zip(program.streams, orders, strict=True)
-            if stream.core == core and stream.unit is not Unit.DMA
-        }
-        stores = [
-            order[-1]
-            for stream, order in zip(program.streams, orders, strict=True)
-            if stream.core == core and stream.unit is Unit.DMA and len(order)
-        ]
-        last = max(stores, key=lambda i: timeline.end[i]) if stores else -1
-        _account_core(
-            core,
-            mine.get(Unit.MATRIX, empty),
-            mine.get(Unit.VECTOR, empty),
-            int(last),
-            timeline.cycles,
-            end_layer,
-            state,
-            out[core],
-        )
+    out = np.zeros((program.cores, max(len(program.layers), 1), len(CycleClass)), np.int64)
+    if len(program):
+        facts, segments = _facts(timeline), _segment_table(timeline)
+        final = int(program.instructions.layer[np.argmax(timeline.end)])
+        orders = list(zip(program.streams, stream_rows(program), strict=True))
+        for core in range(program.cores):
+            mine = [(s.unit, rows) for s, rows in orders if s.core == core and len(rows)]
+            units = {unit: rows for unit, rows in mine if unit is not Unit.DMA}
+            last = [int(rows[-1]) for unit, rows in mine if unit is Unit.DMA]
+            _account_core(
+                units.get(Unit.MATRIX, np.zeros(0, np.int64)),
+                units.get(Unit.VECTOR, np.zeros(0, np.int64)),
+                max(last, key=lambda i: int(timeline.end[i]), default=-1),
+                timeline.cycles,
+                final,
+                facts,
+                program.edges.source,
+                segments,
+                timeline.ticks_per_cycle,
+                out[core],
+            )
     return Accounting(out, timeline.cycles)
 
 
-def _state(timeline: Timeline) -> tuple[Any, ...]:
-    program, costs = timeline.program, timeline.costs
-    core = np.array([s.core for s in program.streams], np.int64)
-    return (
-        timeline.ticks_per_cycle,
+# columns of the facts about an instruction
+(
+    _DISPATCHED, _READY, _START, _FREE, _END, _STRETCH, _USEFUL, _KIND, _LAYER, _EDGE, _EDGE_END,
+    _SEGMENT, _SEGMENT_END, _WIDTH,
+) = range(14)  # fmt: skip
+
+
+def _facts(timeline: Timeline) -> Ints:
+    """One row an instruction, in one table: compiled functions pass that for nothing."""
+    program = timeline.program
+    edges, segments = program.edges.ptr, timeline.segments.ptr
+    columns = (
         timeline.dispatched,
         timeline.ready,
         timeline.start,
         timeline.free,
         timeline.end,
         timeline.stretch,
-        costs.useful,
+        timeline.costs.useful,
         program.instructions.kind,
         program.instructions.layer,
-        core[program.instructions.stream],
-        program.edges.ptr,
-        program.edges.source,
-        timeline.segments.ptr,
-        timeline.segments.until,
-        timeline.segments.why,
+        edges[:-1],
+        edges[1:],
+        segments[:-1],
+        segments[1:],
     )
+    return np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+def _segment_table(timeline: Timeline) -> Ints:
+    """(until, why) of every segment."""
+    return np.stack([timeline.segments.until, timeline.segments.why], axis=1)
 
 
 @jit_inline
@@ -121,115 +124,124 @@ def _add(out: Ints, layer: int, why: int, low: int, high: int, per_cycle: int) -
         out[layer, why] += _cycle(high, per_cycle) - _cycle(low, per_cycle)
 
 
-@jit_inline
-def _last_of(i: int, state: Any) -> int:
+@jit
+def _last_of(i: int, facts: Ints, edges: Ints) -> int:
     """The dependency of an instruction that ends last (ties: the lower index), or -1."""
-    end, ptr, source = state[5], state[11], state[12]
     found = -1
-    for k in range(ptr[i], ptr[i + 1]):
-        j = source[k]
-        if found < 0 or end[j] > end[found] or (end[j] == end[found] and j < found):
+    for k in range(facts[i, _EDGE], facts[i, _EDGE_END]):
+        j = edges[k]
+        later = found < 0 or facts[j, _END] > facts[found, _END]
+        if later or (facts[j, _END] == facts[found, _END] and j < found):
             found = j
     return found
 
 
-@jit_inline
-def _segments(i: int, low: int, high: int, layer: int, state: Any, out: Ints) -> None:
+@jit
+def _copying(
+    i: int, low: int, high: int, layer: int, facts: Ints, segments: Ints, per_cycle: int, out: Ints
+) -> None:
     """What a copy was doing between two ticks of its life."""
-    ptr, until, why = state[13], state[14], state[15]
     at = low
-    for k in range(ptr[i], ptr[i + 1]):
+    for k in range(facts[i, _SEGMENT], facts[i, _SEGMENT_END]):
         if at >= high:
             return
-        stop = min(until[k], high)
+        stop = min(segments[k, 0], high)
         if stop > at:
-            _add(out, layer, why[k], at, stop, state[0])
+            _add(out, layer, segments[k, 1], at, stop, per_cycle)
             at = stop
-    _add(out, layer, _QUEUE, at, high, state[0])
+    _add(out, layer, _QUEUE, at, high, per_cycle)
 
 
 @jit
-def _wait(core: int, i: int, low: int, high: int, layer: int, state: Any, out: Ints) -> None:
+def _wait(
+    i: int, low: int, high: int, layer: int, facts: Ints, edges: Ints, segments: Ints,
+    per_cycle: int, out: Ints,
+) -> None:  # fmt: skip
     """Ticks [low, high) in which the core had nothing to do but wait for instruction i."""
-    per_cycle, dispatched, ready, start, end = state[0], state[1], state[2], state[3], state[5]
-    kind, owner = state[8], state[10]
     who = i
     while high > low:
-        cause = _last_of(who, state)
-        met = end[cause] if cause >= 0 else 0
-        own = max(met, low)
-        if high > own:
-            handed = min(max(dispatched[who], own), high)
-            _add(out, layer, _DISPATCH, own, handed, per_cycle)
-            if cause < 0:
-                _add(out, layer, _DISPATCH, handed, high, per_cycle)
-            else:
-                _add(out, layer, _SYNC, handed, high, per_cycle)
-            high = own
-        if cause < 0 or high <= low:
+        cause = _last_of(who, facts, edges)
+        met = max(facts[cause, _END] if cause >= 0 else 0, low)
+        if high > met:
+            handed = min(max(facts[who, _DISPATCHED], met), high)
+            _add(out, layer, _DISPATCH, met, handed, per_cycle)
+            _add(out, layer, _SYNC if cause >= 0 else _DISPATCH, handed, high, per_cycle)
+            high = met
+        if cause < 0:
             return
-        begun = max(start[cause], low)
+        begun = max(facts[cause, _START], low)
         if high > begun:
-            if kind[cause] == _COPY_KIND:
-                _segments(cause, begun, high, layer, state, out)
-            elif kind[cause] == _HOST_KIND:
-                _add(out, layer, _HOST, begun, high, per_cycle)
+            if facts[cause, _KIND] == _COPY_KIND:
+                _copying(cause, begun, high, layer, facts, segments, per_cycle, out)
             else:
-                _add(out, layer, _SYNC, begun, high, per_cycle)
+                host = facts[cause, _KIND] == _HOST_KIND
+                _add(out, layer, _HOST if host else _SYNC, begun, high, per_cycle)
             high = begun
-        waited = max(ready[cause], low)
+        waited = max(facts[cause, _READY], low)
         if high > waited:
-            handed = min(max(dispatched[cause], waited), high)
+            handed = min(max(facts[cause, _DISPATCHED], waited), high)
             _add(out, layer, _DISPATCH, waited, handed, per_cycle)
-            why = _QUEUE if kind[cause] == _COPY_KIND else _SYNC
-            _add(out, layer, why, handed, high, per_cycle)
+            queued = facts[cause, _KIND] == _COPY_KIND
+            _add(out, layer, _QUEUE if queued else _SYNC, handed, high, per_cycle)
             high = waited
         who = cause
 
 
 @jit
 def _account_core(
-    core: int, matrix: Ints, vector: Ints, last: int, total: int, end_layer: int, state: Any,
-    out: Ints,
+    matrix: Ints, vector: Ints, last: int, total: int, final: int, facts: Ints, edges: Ints,
+    segments: Ints, per_cycle: int, out: Ints,
 ) -> None:  # fmt: skip
-    per_cycle, start, free, end, stretch = state[0], state[3], state[4], state[5], state[6]
-    useful, layer = state[7], state[9]
+    """Walk one core's time from its first cycle to the run's last."""
     now, m, v = 0, 0, 0
     while True:
-        while v < vector.size and end[vector[v]] <= now:
+        while v < vector.size and facts[vector[v], _END] <= now:
             v += 1
-        next_m = start[matrix[m]] if m < matrix.size else -1
-        next_v = max(start[vector[v]], now) if v < vector.size else -1
+        next_m = facts[matrix[m], _START] if m < matrix.size else -1
+        next_v = max(facts[vector[v], _START], now) if v < vector.size else -1
         if next_m >= 0 and next_m <= now:
-            i = matrix[m]
+            following = facts[matrix[m + 1], _START] if m + 1 < matrix.size else -1
+            now = _multiply(matrix[m], now, following, facts, per_cycle, out)
             m += 1
-            stop = end[i]
-            if m < matrix.size and start[matrix[m]] < stop:
-                stop = start[matrix[m]]
-            cycles = _cycle(stop, per_cycle) - _cycle(now, per_cycle)
-            out[layer[i], _MATRIX] += useful[i]
-            out[layer[i], _BANK] += stretch[i]
-            out[layer[i], _FILL] += cycles - useful[i] - stretch[i]
-            now = stop
         elif next_v >= 0 and next_v <= now:
-            i = vector[v]
-            stop = end[i]
-            if next_m >= 0 and next_m < stop:
-                stop = next_m
-            plain = max(min(stop, free[i] - stretch[i] * per_cycle), now)
-            _add(out, layer[i], _VECTOR, now, plain, per_cycle)
-            _add(out, layer[i], _BANK, plain, stop, per_cycle)
-            now = stop
+            now = _vectorize(vector[v], now, next_m, facts, per_cycle, out)
         elif next_m >= 0 or next_v >= 0:
             first_m = next_m >= 0 and (next_v < 0 or next_m <= next_v)
             i = matrix[m] if first_m else vector[v]
-            _wait(core, i, now, start[i], layer[i], state, out)
-            now = start[i]
+            start, layer = facts[i, _START], facts[i, _LAYER]
+            _wait(i, now, start, layer, facts, edges, segments, per_cycle, out)
+            now = start
         else:
             break
-    if last >= 0 and end[last] > now:
-        begun = max(start[last], now)
-        _wait(core, last, now, begun, end_layer, state, out)
-        _segments(last, begun, end[last], end_layer, state, out)
-        now = end[last]
-    out[end_layer, _IDLE] += total - _cycle(now, per_cycle)
+    if last >= 0 and facts[last, _END] > now:
+        begun, end = max(facts[last, _START], now), facts[last, _END]
+        _wait(last, now, begun, final, facts, edges, segments, per_cycle, out)
+        _copying(last, begun, end, final, facts, segments, per_cycle, out)
+        now = end
+    out[final, _IDLE] += total - _cycle(now, per_cycle)
+
+
+@jit_inline
+def _multiply(i: int, now: int, following: int, facts: Ints, per_cycle: int, out: Ints) -> int:
+    """A matrix instruction holds the core until its result or the next one; returns when."""
+    stop = facts[i, _END]
+    if following >= 0 and following < stop:
+        stop = following
+    layer, useful, stretch = facts[i, _LAYER], facts[i, _USEFUL], facts[i, _STRETCH]
+    cycles = _cycle(stop, per_cycle) - _cycle(now, per_cycle)
+    out[layer, _MATRIX] += useful
+    out[layer, _BANK] += stretch
+    out[layer, _FILL] += cycles - useful - stretch
+    return int(stop)
+
+
+@jit_inline
+def _vectorize(i: int, now: int, next_m: int, facts: Ints, per_cycle: int, out: Ints) -> int:
+    """A vector instruction holds the core until a matrix instruction starts; returns when."""
+    stop = facts[i, _END]
+    if next_m >= 0 and next_m < stop:
+        stop = next_m
+    plain = max(min(stop, facts[i, _FREE] - facts[i, _STRETCH] * per_cycle), now)
+    _add(out, facts[i, _LAYER], _VECTOR, now, plain, per_cycle)
+    _add(out, facts[i, _LAYER], _BANK, plain, stop, per_cycle)
+    return int(stop)

@@ -86,7 +86,8 @@ class Chain:
         values |= {name: _Anything() for name in self.start}
         leaves: list[expression.Operand] = []
         tree = expression.flatten(self.value(values), leaves, [], lambda leaf: leaf)
-        return dict(vector_isa.work(tree, [(1,)] * len(leaves)))
+        done = vector_isa.work(tree, [(1,)] * len(leaves))
+        return {str(kind): count for kind, count in done.items()}
 
     def dtype(self, tensor: str) -> DType:
         """Element format of a tensor of the chain."""

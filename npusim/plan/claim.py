@@ -90,7 +90,7 @@ def price(claim: Claim, machine: Machine) -> Priced:
     takes less than that whole cycle divided by their number.
     """
     fields = (np.atleast_1d(np.asarray(value, np.float64)) for value in vars(claim).values())
-    c = {name: field for name, field in zip(vars(claim), np.broadcast_arrays(*fields), strict=True)}
+    c = dict(zip(vars(claim), np.broadcast_arrays(*fields), strict=True))
     moved = c["dram_read_bytes"] + c["dram_write_bytes"]
     shared = machine.shared_sram.bytes_per_cycle if machine.shared_sram else 1
     dram = moved / machine.dram_bytes_per_cycle / dram_efficiency(machine.dram, c["run_bytes"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import pi, sqrt
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from npusim.graph.ops import operator
 from npusim.plan import vector
 from npusim.plan.expression import Expression, Value
 
-Attribute = Callable[[str], float]
+Attribute = Callable[[str], Any]
 _BINARY: Mapping[str, str] = MappingProxyType(
     {
         "Add": "add",
@@ -57,6 +58,10 @@ _UNARY: Mapping[str, str] = MappingProxyType(
 )
 
 
+def _compare(operation: str, value: Value) -> Expression:
+    return Expression(operation, value, 0.0)
+
+
 def _clip(x: Sequence[Value], a: Attribute) -> Value:
     low = x[1] if len(x) > 1 else None
     high = x[2] if len(x) > 2 else None
@@ -90,16 +95,16 @@ _OTHERS: Mapping[str, Callable[[Sequence[Value], Attribute], Value]] = MappingPr
         "DequantizeLinear": _dequantized,
         "Div": lambda x, a: Expression("div", x[0], x[1]),
         "Elu": lambda x, a: vector.where(
-            x[0] > 0.0, x[0], a("alpha") * (Expression("exp", x[0]) - 1.0)
+            _compare("gt", x[0]), x[0], a("alpha") * (Expression("exp", x[0]) - 1.0)
         ),
         "Expand": lambda x, a: x[0],
         "Gelu": _gelu,
         "HardSigmoid": _hard_sigmoid,
         "HardSwish": lambda x, a: x[0] * vector.clip(x[0] * (1 / 6) + 0.5, 0.0, 1.0),
         "Identity": lambda x, a: x[0],
-        "LeakyRelu": lambda x, a: vector.where(x[0] < 0.0, a("alpha") * x[0], x[0]),
+        "LeakyRelu": lambda x, a: vector.where(_compare("lt", x[0]), a("alpha") * x[0], x[0]),
         "Mean": _mean,
-        "PRelu": lambda x, a: vector.where(x[0] < 0.0, x[0] * x[1], x[0]),
+        "PRelu": lambda x, a: vector.where(_compare("lt", x[0]), x[0] * x[1], x[0]),
         "Relu": lambda x, a: Expression("max", x[0], 0.0),
         "Swish": lambda x, a: x[0] * vector.sigmoid(a("alpha") * x[0]),
         "Where": lambda x, a: vector.where(x[0], x[1], x[2]),
@@ -143,7 +148,7 @@ def _quantized(x: Sequence[Value], out: DType) -> Value:
     units = Expression("rint", steps)
     if len(x) > 2 and x[2] != 0:
         units = Expression("add", units, x[2])
-    limits = np.iinfo(out.numpy)
+    limits: Any = np.iinfo(np.dtype(out.numpy).type)
     return vector.clip(units, float(limits.min), float(limits.max))
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from npusim.core.errors import InputError, Problem, choose_from
 
-Scalar = Union[int, float, "np.number[Any]"]
+Scalar = int | float | np.number[Any]
 
 #: numpy ufunc -> operation of the vector unit
 _UFUNCS: Mapping[str, str] = MappingProxyType(
@@ -132,7 +132,7 @@ class Expression(Operand):
         self.operands = operands
 
 
-Value = Union[Operand, Scalar]
+Value = Operand | int | float | np.number[Any]
 
 
 def _reduce(operation: str, operand: Operand, axis: str) -> Expression:

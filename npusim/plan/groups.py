@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from npusim.core.errors import InputError, Problem, choose_from
@@ -45,10 +45,11 @@ def units(graph: Graph, plan: Plan, kernels: Sequence[Kernel]) -> list[Unit]:
     """All operators of the graph as units, in an order in which they can run."""
     fused, single = _told(graph, plan)
     taken = {node.name for unit in fused for node in unit.nodes} | set(single)
-    found = _found(graph, kernels, taken)
+    found = _found(graph, kernels, single, taken)
     taken |= _absorbed(graph, found)
     rest = [Unit((n,), single.get(n.name)) for n in graph.nodes if n.name not in taken]
-    told = [Unit((graph.node(name),), step) for name, step in single.items()]
+    grouped = {unit.found_for for unit in found}
+    told = [Unit((graph.node(name),), step) for name, step in single.items() if name not in grouped]
     return _ordered(graph, [*fused, *told, *found, *rest])
 
 
@@ -116,22 +117,38 @@ def _check_convex(graph: Graph, nodes: Sequence[Node], step: Step) -> None:
             tainted.update(node.outputs)
 
 
-def _found(graph: Graph, kernels: Sequence[Kernel], taken: set[str]) -> list[Unit]:
-    """Groups that kernels ask for, such as the conversions around an integer product."""
+def _found(
+    graph: Graph, kernels: Sequence[Kernel], single: Mapping[str, Step], taken: set[str]
+) -> list[Unit]:
+    """Groups that kernels ask for, such as the conversions around an integer product.
+
+    First those around operators that steps give to such a kernel, then around what is left open.
+    """
     groups: list[Unit] = []
     mine: set[str] = set()
-    for kernel in kernels:
-        if kernel.find is None:
+    for kernel, node, step in _candidates(graph, kernels, single, taken):
+        if kernel.find is None or node.name in mine:
             continue
-        for node in graph.nodes:
-            if node.op not in kernel.operators or node.name in taken | mine:
-                continue
-            nodes = kernel.find(graph, node) or ()
-            own = {n.name for n in nodes if n.op != "DequantizeLinear"}
-            if own and not own & mine and not any(n.name in taken for n in nodes):
-                groups.append(Unit(tuple(nodes), None, kernel, node.name))
-                mine |= own
+        nodes = kernel.find(graph, node) or ()
+        own = {n.name for n in nodes if n.op != "DequantizeLinear"}
+        if own and not own & mine and not any(n.name in taken - {node.name} for n in nodes):
+            groups.append(Unit(tuple(nodes), step, kernel, node.name))
+            mine |= own
     return groups
+
+
+def _candidates(
+    graph: Graph, kernels: Sequence[Kernel], single: Mapping[str, Step], taken: set[str]
+) -> Iterator[tuple[Kernel, Node, Step | None]]:
+    """Kernels and the operators around which they may find a group, those that steps name first."""
+    for name, step in single.items():
+        node = graph.node(name)
+        if step.what is not None and node.op in step.what.kernel.operators:
+            yield step.what.kernel, node, step
+    for kernel in kernels:
+        for node in graph.nodes:
+            if node.op in kernel.operators and node.name not in taken:
+                yield kernel, node, None
 
 
 def _absorbed(graph: Graph, found: Sequence[Unit]) -> set[str]:

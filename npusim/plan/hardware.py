@@ -99,22 +99,24 @@ class Hardware:
         runs = sum(np.asarray(size, np.float64) / np.maximum(run, 1) for size, run in traffic)
         return np.asarray(total / np.maximum(runs, 1e-9))
 
-    def start_cycles(self, size_bytes: ArrayLike, run_bytes: ArrayLike = 1 << 20) -> Ints:
+    def start_cycles(
+        self, size_bytes: ArrayLike, run_bytes: ArrayLike = 1 << 20
+    ) -> NDArray[np.float64]:
         """From a cold start to the arrival of the first tiles on all cores at once."""
         machine = self.machine
         rate = machine.dram_bytes_per_cycle * dram_efficiency(machine.dram, run_bytes)
         share = np.minimum(rate / machine.cores, machine.core.dma.port_bytes_per_cycle)
         latency = dram_round_trip_cycles(machine) + machine.core.dma.descriptor_cycles
-        return np.ceil(latency + np.asarray(size_bytes) / share).astype(np.int64)
+        return np.asarray(np.ceil(latency + np.asarray(size_bytes) / share))
 
-    def store_cycles(self, size_bytes: ArrayLike) -> Ints:
+    def store_cycles(self, size_bytes: ArrayLike) -> NDArray[np.float64]:
         """From the last result on a core to its arrival in DRAM."""
         machine = self.machine
         latency = machine.noc.latency_cycles + machine.core.dma.descriptor_cycles
         share = np.minimum(
             machine.dram_bytes_per_cycle / machine.cores, machine.core.dma.port_bytes_per_cycle
         )
-        return np.ceil(latency + np.asarray(size_bytes) / share).astype(np.int64)
+        return np.asarray(np.ceil(latency + np.asarray(size_bytes) / share))
 
 
 def _tiled(extent: ArrayLike, tile: ArrayLike) -> list[tuple[Ints, Ints]]:

@@ -106,8 +106,8 @@ def kernel(
 
     `space` lists the options of each choice; a choice without options keeps its default.
     `group` says what is wrong with running these operators at once (None: nothing); without it,
-    the kernel runs one operator at a time. `find` names the operators around one that belong to it without being
-    asked, such as the conversions around an integer product.
+    the kernel runs one operator at a time. `find` names the operators around one that belong to
+    it without being asked, such as the conversions around an integer product.
     """
 
     def declare(body: Body) -> Kernel:

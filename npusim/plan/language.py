@@ -69,6 +69,10 @@ class Step:
         """Whether one of the step's patterns means this operator; fused ones are plain names."""
         return node.name == pattern if self.fused else fnmatch.fnmatchcase(node.name, pattern)
 
+    def tensor_named(self, pattern: str, tensor: str) -> bool:
+        """Whether one of a keep's patterns means this tensor."""
+        return fnmatch.fnmatchcase(tensor, pattern)
+
     def __str__(self) -> str:
         """Like `step 3, on("down")`."""
         if self.space is not None:

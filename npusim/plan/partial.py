@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 
 def add_parts(t: Tiles, along: Along, piece: Piece, tile: Tile) -> bool:
-    """True on the core that adds, with all parts now in `tile`; others only hand theirs over.
+    """True on the core that has the whole sum in `tile`; others only hand their parts over.
 
     Parts travel through a tensor of their own (shared SRAM if it fits, else DRAM), in the
     accumulators' dtype.
     """
+    if along.parts == 1:
+        return True
     parts = t.parts(piece.view, tile.dtype, along.parts - 1)
     hand = t.helper("partial", tile.dtype, *tile.slot.buffer.shape)
     if along.position > 0:

@@ -59,6 +59,8 @@ def _keeps(graph: Graph, plan: Plan) -> Iterator[str]:
 def _step(decision: Decision, names: Mapping[Kernel, str]) -> str:
     unit = decision.unit
     called = [node.name for node in unit.nodes]
+    if unit.found_by is not None and decision.choice is not None:
+        called = [unit.found_for]  # the kernel finds the rest again
     if decision.how in ("view", "nothing"):
         return f"# {_text(unit.name)}: {decision.reason}"
     if len(called) > 1:

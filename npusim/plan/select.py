@@ -109,7 +109,8 @@ def _as_told(graph: Graph, unit: Unit, hw: Hardware) -> Decision:
             )
         )
     try:
-        _check_group(kernel, graph, unit.nodes)
+        if unit.found_by is None:
+            _check_group(kernel, graph, unit.nodes)
         op = Operation(graph, unit.nodes, node, hw.machine)
         choice = choose(kernel, op, hw, step.what.choices)
     except Unsuited as why:

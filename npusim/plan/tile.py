@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from npusim.core.dtypes import DType
 from npusim.plan.axis import Span
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npusim.plan.tiles import Tiles
 
 Shape = tuple[int, ...]
-Index = Union[int, slice, Span]
+Index = int | slice | Span
 
 
 class Tile(Operand):

@@ -140,8 +140,7 @@ class Tiles:
         `add_over` sums the parts that other cores computed of the same piece.
         """
         tile = self.tile(source)
-        shared = add_over is not None and add_over.parts > 1
-        if shared and not add_parts(self, add_over, piece, tile):
+        if add_over is not None and not add_parts(self, add_over, piece, tile):
             return
         if epilogue is not None:
             tile = epilogue.apply(self, piece, tile, via)

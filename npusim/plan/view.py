@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
-from typing import Union
 
 from npusim.core.dtypes import DType
-from npusim.core.errors import InputError, Problem
+from npusim.core.errors import InputError
 from npusim.plan.axis import Axis, Loops, Span
 from npusim.program.builder import Builder
 
-Index = Union[int, Span, slice]
+Index = int | Span | slice
 
 
 class Piece:
@@ -209,7 +208,9 @@ class View:
         if self.sizes[at] != 1:
             raise InputError(f"{self.tensor}: axis {axis} has size {self.sizes[at]}, not 1")
         return self._renamed(
-            *(v[:at] + v[at + 1 :] for v in (self.names, self.sizes, self.strides))
+            self.names[:at] + self.names[at + 1 :],
+            self.sizes[:at] + self.sizes[at + 1 :],
+            self.strides[:at] + self.strides[at + 1 :],
         )
 
     def contiguous(self, axis: str, following: str) -> bool:
@@ -233,7 +234,7 @@ class View:
         return self.axes(" ".join(other.names)).broadcast(other.sizes)
 
     def part(self, axis: str, start: int, size: int, step: int = 1) -> View:
-        """Every `step`-th of `size` positions of one axis from `start` on; `step` may be negative."""
+        """`size` positions of one axis from `start` on, `step` apart (which may be negative)."""
         at = self.names.index(axis)
         view = self._renamed(
             self.names,

@@ -122,16 +122,18 @@ def _undefined(program: Program, case: _Case) -> Problem:
 
 
 def _overwritten(program: Program, case: _Case) -> Problem:
-    partner = _partner(program, case)
-    taker = buffer_label(program, int(case.touches.buffer[partner]))
     buffers = program.buffers
+    taker, by = "a tensor with initial values", ()
+    if case.other >= 0:
+        taker = buffer_label(program, int(case.touches.buffer[_partner(program, case)]))
+        by = (f"overwritten by {program.describe(case.other)}",)
     place = memory_text(int(buffers.space[case.buffer]), int(buffers.core[case.buffer]))
     return Problem(
         f"{_part(program, case)} is {case.deed} after {taker} has overwritten it",
         hints=(
-            f"overwritten by {program.describe(case.other)}",
+            *by,
             f"{case.deed} by {program.describe(case.instruction)}",
-            f"both buffers lie at the same bytes of {place}: place one of them elsewhere",
+            f"both lie at the same bytes of {place}: place one of them elsewhere",
             *case.more("reads"),
         ),
     )

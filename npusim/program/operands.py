@@ -170,7 +170,7 @@ def _vectors(program: Program) -> Iterator[Problem]:
     who, table, sizes = program.rows_of(Kind.VECTOR), program.vectors, program.regions.sizes
     padded = np.concatenate([sizes, np.zeros((1, sizes.shape[1]), np.int64)])
     shapes = padded[np.concatenate([table.source, table.destination[:, None]], axis=1)]
-    keys = [table.expression, *shapes.reshape(len(who), -1).T]
+    keys = [table.expression, *shapes.reshape(len(who), shapes.shape[1] * shapes.shape[2]).T]
     for n, count in alike(program, who, *keys):
         tree = program.expressions[table.expression[n]]
         given = [int(r) for r in table.source[n] if r >= 0]

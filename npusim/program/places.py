@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,6 +27,7 @@ def problems(program: Program, machine: Machine, accesses: Accesses) -> list[Pro
         *_streams(program, machine),
         *_homes(program, machine),
         *_capacities(program, machine),
+        *_initial_values(program),
         *_regions(program, user),
     ]
 
@@ -84,6 +86,22 @@ def _capacities(program: Program, machine: Machine) -> Iterator[Problem]:
                 f"buffer {buffers.names[b]} takes bytes {buffers.offset[b]:,} to {end[b]:,} of "
                 f"{memory_text(space, int(buffers.core[b]))}, {room}",
                 hints=used,
+            )
+
+
+def _initial_values(program: Program) -> Iterator[Problem]:
+    """No byte can have two values before the first instruction."""
+    buffers = program.buffers
+    homes = {int(program.regions.buffer[program.tensors[name]]) for name in program.initial}
+    mine = np.array(sorted(homes), np.int64)
+    order = mine[np.lexsort((buffers.offset[mine], buffers.core[mine], buffers.space[mine]))]
+    for a, b in pairwise(order.tolist()):
+        same = (buffers.space[a], buffers.core[a]) == (buffers.space[b], buffers.core[b])
+        if same and buffers.offset[b] < buffers.offset[a] + buffers.size_bytes[a]:
+            place = memory_text(int(buffers.space[a]), int(buffers.core[a]))
+            yield Problem(
+                f"{buffers.names[a]} and {buffers.names[b]} both have values from the start, at "
+                f"the same bytes of {place}"
             )
 
 

@@ -138,19 +138,21 @@ def _memories(program: Program) -> Iterator[str]:
     for space in Space:
         for core in sorted(set(buffers.core[buffers.space == space].tolist())):
             mine = np.flatnonzero((buffers.space == space) & (buffers.core == core))
-            peak = kib(_peak_bytes(program, mine))
-            yield f"{memory_text(space, core)}: {len(mine):,} buffers, {peak}"
+            used = mine[buffers.first_use[mine] >= 0]
+            idle = (
+                f", {len(mine) - len(used):,} of them never used" if len(used) < len(mine) else ""
+            )
+            peak = kib(_peak_bytes(program, used))
+            yield f"{memory_text(space, core)}: {peak} in {len(mine):,} buffers{idle}"
 
 
 def _peak_bytes(program: Program, buffers: Ints) -> int:
-    """Largest sum of sizes from first to last use; what nobody uses counts throughout."""
+    """Largest sum of the sizes of buffers between their first and last use."""
     table = program.buffers
-    size, first = table.size_bytes[buffers], table.first_use[buffers]
-    used = first >= 0
-    change = np.zeros(len(program) + 2, np.int64)
-    np.add.at(change, first[used], size[used])
-    np.add.at(change, table.last_use[buffers][used] + 1, -size[used])
-    return int(np.cumsum(change).max() + size[~used].sum())
+    change = np.zeros(len(program) + 1, np.int64)
+    np.add.at(change, table.first_use[buffers], table.size_bytes[buffers])
+    np.add.at(change, table.last_use[buffers] + 1, -table.size_bytes[buffers])
+    return int(np.cumsum(change).max())
 
 
 def _streams(program: Program) -> Iterator[str]:

@@ -57,7 +57,7 @@ def find(program: Program, accesses: Accesses, order: Ints) -> Findings:
         mine = cut.atom[cut.ptr[row[region]] : cut.ptr[row[region] + 1]]
         owner[mine] = program.regions.buffer[region]
     table = _run_scan(touches, lines, row[touches.region], cut, owner)
-    return _summed(touches, table)
+    return _summed(touches, table, cut.size_bytes)
 
 
 def _touches(program: Program, accesses: Accesses) -> Touches:
@@ -119,7 +119,7 @@ def _cut(
 
 
 def _run_scan(touches: Touches, lines: Timelines, row: Ints, cut: Atoms, owner: Ints) -> Ints:
-    """Rows (kind, access, other, bytes), one per access, partner and atom."""
+    """Rows (kind, access, other, atom), some of them twice."""
     room = 1024
     while True:
         found = np.empty((room, 4), np.int64)
@@ -137,7 +137,6 @@ def _run_scan(touches: Touches, lines: Timelines, row: Ints, cut: Atoms, owner: 
             touches.how,
             cut.ptr,
             cut.atom,
-            cut.size_bytes,
             owner.astype(np.int32),
             found,
         )
@@ -145,23 +144,23 @@ def _run_scan(touches: Touches, lines: Timelines, row: Ints, cut: Atoms, owner: 
             return found[:room]
 
 
-def _summed(touches: Touches, table: Ints) -> Findings:
-    """One finding per access and partner, atoms added up, in the order of the accesses."""
-    if not len(table):
-        return Findings(touches, *(table[:, 0].copy() for _ in range(4)))
-    order = np.lexsort((table[:, 2], table[:, 0], table[:, 1]))
-    sorted_rows = table[order]
-    fresh = np.append(True, (np.diff(sorted_rows[:, :3], axis=0) != 0).any(axis=1))
-    size = np.add.reduceat(sorted_rows[:, 3], np.flatnonzero(fresh))
-    kept = sorted_rows[fresh]
-    return Findings(touches, kept[:, 0], kept[:, 1], kept[:, 2], size)
+def _summed(touches: Touches, table: Ints, size_bytes: Ints) -> Findings:
+    """One finding per access and partner, its atoms added up, in the order of the accesses."""
+    once = np.unique(table[:, [1, 0, 2, 3]], axis=0)
+    fresh = np.ones(len(once), np.bool_)
+    fresh[1:] = (np.diff(once[:, :3], axis=0) != 0).any(axis=1)
+    access, kind, other = once[fresh, :3].T
+    number = np.cumsum(fresh) - 1
+    size = np.zeros(len(access), np.int64)
+    np.add.at(size, number, size_bytes[once[:, 3]])
+    return Findings(touches, kind, access, other, size)
 
 
 @jit
 def _scan(
     order: Ints, stream: Ints, position: Ints, overlaps: NDArray[np.bool_], edge_ptr: Ints,
     edge_source: Ints, slots: int, access_ptr: Ints, row: Ints, buffer: Ints, how: Ints,
-    atom_ptr: Ints, atom: Ints, size: Ints, owner: Small, found: Ints,
+    atom_ptr: Ints, atom: Ints, owner: Small, found: Ints,
 ) -> int:  # fmt: skip
     """Fill rows of `found` as far as they go; returns how many there are."""
     streams = overlaps.size
@@ -183,7 +182,7 @@ def _scan(
             first, last_atom = atom_ptr[row[a]], atom_ptr[row[a] + 1]
             nodes = _with_room(nodes, spare, last_atom - first)
             for k in range(first, last_atom):
-                count = _access(i, s, here, own, overlaps[s], a, how[a], buffer[a], atom[k], size,
+                count = _access(i, s, here, own, overlaps[s], a, how[a], buffer[a], atom[k],
                                 owner, last, nodes, spare, known, found, count)  # fmt: skip
         finish(i, s, position, known, saved, slot, left, free)
     return count
@@ -192,7 +191,7 @@ def _scan(
 @jit_inline
 def _access(
     i: int, s: int, here: int, own: int, dma: bool, access: int, how: int, buffer: int, x: int,
-    size: Ints, owner: Small, last: Small, nodes: Small, spare: Ints, known: Ints, found: Ints,
+    owner: Small, last: Small, nodes: Small, spare: Ints, known: Ints, found: Ints,
     count: int,
 ) -> int:  # fmt: skip
     """One access of instruction i to atom x: note what is wrong with it, and remember it.
@@ -207,7 +206,7 @@ def _access(
         while at >= 0:
             f, j = nodes[at, 1], nodes[at, 3]
             if nodes[at, 2] >= (own if f == s else known[s, f]) and j != exempt:
-                _note(found, count, RACE, access, j, size[x])
+                _note(found, count, RACE, access, j, x)
                 count += 1
             at = nodes[at, 0]
     if writes:
@@ -216,16 +215,16 @@ def _access(
             _drop(last, x, nodes, spare)
     elif count == before and owner[x] != buffer:
         other = nodes[last[x, WRITE], 3] if last[x, WRITE] >= 0 else -1
-        _note(found, count, UNDEFINED if owner[x] < 0 else OVERWRITTEN, access, other, size[x])
+        _note(found, count, UNDEFINED if owner[x] < 0 else OVERWRITTEN, access, other, x)
         count += 1
     _remember(i, s, here, last, x, WRITE if writes else READ, nodes, spare)
     return count
 
 
 @jit_inline
-def _note(found: Ints, at: int, kind: int, access: int, other: int, size: int) -> None:
+def _note(found: Ints, at: int, kind: int, access: int, other: int, atom: int) -> None:
     if at < found.shape[0]:
-        found[at, 0], found[at, 1], found[at, 2], found[at, 3] = kind, access, other, size
+        found[at, 0], found[at, 1], found[at, 2], found[at, 3] = kind, access, other, atom
 
 
 @jit

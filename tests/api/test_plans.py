@@ -85,6 +85,8 @@ def test_unknown_plan_names_what_there_is():
         ("matmul", {"m": "64", "n": "96", "k": "512", "batch": "2"}),
         ("attention", {"seq": "64", "heads": "4", "kv_heads": "2", "head_dim": "32"}),
         ("conv_block", {"image": "32", "channels": "16"}),
+        ("conv_block", {"image": "32", "channels": "16", "dtype": "int8"}),
+        ("mlp", {"batch": "8", "inputs": "16", "hidden": "32", "dtype": "int8"}),
     ],
 )
 def test_pinned_plan_gives_the_same_program_and_the_same_text(ask, file, model, sizes):

@@ -1,0 +1,89 @@
+"""The timing engine's tables: flat int64 arrays with named columns.
+
+Compiled functions pass a flat array for nothing, while a tuple of arrays costs a reference count
+per array and call; hence a few wide tables instead of many narrow ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from npusim.program.kinds import RANK
+from npusim.program.program import Ints
+
+# Work: one row an instruction, what is known before the run.
+(
+    W_STREAM, W_KIND, W_ROW, W_USER, W_USER_END, W_FILL, W_BUSY, W_TAIL, W_FETCH, W_HOST,
+    W_WIDTH,
+) = range(11)  # fmt: skip
+
+# Trace: one row an instruction, what happened, in ticks (STRETCH in cycles).
+(
+    T_DISPATCHED, T_READY, T_START, T_FREE, T_END, T_STRETCH, T_REQUESTS, T_LEFT, T_SEGMENT,
+    T_WIDTH,
+) = range(10)  # fmt: skip
+
+# Streams: one row a stream. AT is the first of RANK positions inside a descriptor.
+(
+    S_CORE, S_UNIT, S_MODE, S_BEGIN, S_HEAD, S_NEXT, S_END, S_FREE, S_WAITING, S_RING, S_LIMITED,
+    S_OFFSET, S_FAR, S_NEAR, S_LAST, S_FINISH, S_AT,
+) = range(17)  # fmt: skip
+S_WIDTH = S_AT + RANK
+
+# Cores: one row a core. RATE and UNTIL: operand fetch of the matrix, then of the vector unit.
+(
+    C_DISPATCH, C_NEXT, C_LAST, C_BLOCKED, C_RATE, C_RATE_2, C_UNTIL, C_UNTIL_2, C_COPIES, C_ISSUE,
+    C_WIDTH,
+) = range(11)  # fmt: skip
+
+# Segments of copies: which instruction, until when, why.
+G_INSTRUCTION, G_UNTIL, G_WHY, G_WIDTH = range(4)
+
+IDLE, STARTING, ISSUING = 0, 1, 2
+
+
+class CoreParams(NamedTuple):
+    """Costs inside a core, in ticks and counts."""
+
+    cycle: int
+    outstanding: int
+    request_bytes: int
+    descriptor: int
+    dispatch: int
+    depth: int
+    signal: int
+    wait: int
+    sram_bytes_per_cycle: int
+    port_bytes_per_cycle: int
+
+
+class Tables(NamedTuple):
+    """Everything a run reads and writes; `order` lists instructions by stream, then by core."""
+
+    work: Ints
+    users: Ints
+    order: Ints
+    walk: Ints
+    rows: Ints
+    trace: Ints
+    streams: Ints
+    cores: Ints
+    rings: Ints
+    segments: Ints
+    heap: Ints
+    counts: Ints
+
+
+#: Positions in Tables.counts.
+EVENTS, SEGMENTS, COMPLETED, HEAP = range(4)
+
+
+def empty_trace(count: int, dependencies: Ints) -> Ints:
+    """Nothing has happened; `dependencies` counts what each instruction waits for."""
+    trace = np.zeros((count, T_WIDTH), np.int64)
+    trace[:, T_DISPATCHED] = -1
+    trace[:, T_SEGMENT] = -1
+    trace[:, T_LEFT] = dependencies
+    return trace
