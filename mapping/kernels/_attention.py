@@ -1,12 +1,19 @@
 """What attention kernels share: head layouts, caches, masks, and which keys are visited."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from npusim import Axis, Operation, Piece, Span, Tile, Tiles, View, vector
 from npusim.graph.ops.attention_shape import AttentionShape, attention_shape
+from npusim.plan.place import grows_into
+
+from ._reuse import each_distinct
+
+#: Formal names of what is appended, of the cache before, and of the cache after.
+_CACHES = (("K", "past_key", "present_key"), ("V", "past_value", "present_value"))
 
 
 def sizes(op: Operation) -> AttentionShape:
@@ -74,10 +81,7 @@ class Keys:
 
 def append_to_cache(t: Tiles, op: Operation, a: AttentionShape) -> None:
     """New keys and values go behind the past; a past that lies elsewhere is copied first."""
-    for formal, past, present in (
-        ("K", "past_key", "present_key"),
-        ("V", "past_value", "present_value"),
-    ):
+    for formal, past, present in _CACHES:
         if op.tensor(present) is None:
             continue
         cache = keys_of(op.view(op.given(present).name), a.kv_heads)
@@ -134,16 +138,58 @@ def mask_view(op: Operation, a: AttentionShape) -> View:
     )
 
 
-def visited(a: AttentionShape, q: Any, kv: Any) -> tuple[Any, Any, Any]:
-    """Per head and tile size: query-key pairs visited, tiles of keys visited, tiles of queries."""
-    tiles = np.stack([np.asarray(q).ravel(), np.asarray(kv).ravel()], axis=1)
-    distinct, back = np.unique(tiles, axis=0, return_inverse=True)
-    counts = np.array([_visit(a, int(rows), int(keys)) for rows, keys in distinct])
-    found = counts[back.reshape(-1)]
-    return found[:, 0], found[:, 1], found[:, 2]
+class MaskShape:
+    """How large an attention's mask is, for claims; without a mask nothing."""
+
+    def __init__(self, op: Operation, a: AttentionShape) -> None:
+        mask = op.tensor("attn_mask")
+        self.itemsize = mask.dtype.itemsize if mask is not None else 0
+        shape = (1,) * 4 if mask is None else (*(1,) * (4 - len(mask.shape)), *mask.shape)
+        self._heads, self._queries, self._a = shape[1] > 1, shape[2] > 1, a
+
+    def tile(self, heads: Any, queries: Any, keys: Any) -> Any:
+        """Elements that go with a tile of scores."""
+        return np.where(self._heads, heads, 1) * np.where(self._queries, queries, 1) * keys
+
+    def elements(self, blocks_of_heads: Any, seen: "Visits") -> Any:
+        """Elements that all cores load: the part of each tile of scores."""
+        each = seen.pairs if self._queries else seen.keys
+        heads = self._a.group if self._heads else blocks_of_heads
+        return self._a.batch * self._a.kv_heads * heads * each
 
 
-def _visit(a: AttentionShape, q: int, kv: int) -> tuple[int, int, int]:
+@dataclass(frozen=True)
+class Visits:
+    """What the queries of one head visit, in arrays over tile sizes.
+
+    `pairs` of query and key, `rounds` tiles of keys and the `keys` in them, by `blocks` of queries.
+    """
+
+    pairs: Any
+    rounds: Any
+    keys: Any
+    blocks: Any
+
+
+def visited(a: AttentionShape, q: Any, kv: Any) -> Visits:
+    """What a head visits when its queries and keys are cut into tiles of q and kv."""
+    return Visits(*each_distinct(lambda rows, keys: _visit(a, rows, keys), q, kv).T)
+
+
+def _visit(a: AttentionShape, q: int, kv: int) -> tuple[int, int, int, int]:
     keys, blocks = KeyTiles(a, kv), Axis("s", 0, a.queries).spans(q)
     seen = [(i, j) for i in blocks for _, j in keys.seen(i)]
-    return sum(i.size * j.size for i, j in seen), len(seen), len(blocks)
+    pairs = sum(i.size * j.size for i, j in seen)
+    return pairs, len(seen), sum(j.size for _, j in seen), len(blocks)
+
+
+def cache_bytes(op: Operation) -> int:
+    """Bytes that `append_to_cache` copies."""
+    total = 0
+    for new, past, present in _CACHES:
+        if op.tensor(present) is not None:
+            total += op.bytes(new)
+            before = op.tensor(past)
+            if before is not None and grows_into(op.graph, before.name) is None:
+                total += before.size_bytes
+    return total

@@ -29,6 +29,11 @@ class Shape:
         """Product of the axes before those two."""
         return prod(self.sizes[:-2])
 
+    def varies(self, shape: tuple[int, ...]) -> list[bool]:
+        """Along which of the merged axes (at least two) an operand of this shape varies."""
+        found = [any(shape[d] > 1 for d in group) for group in self.groups]
+        return [False] * (2 - len(found)) + found
+
     def view(self, view: View, shape: tuple[int, ...]) -> View:
         """A tensor that broadcasts with `shape`, seen with the merged axes; at least two."""
         sizes = [prod(shape[d] for d in group) for group in self.groups]

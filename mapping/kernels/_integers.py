@@ -153,7 +153,9 @@ def _in_real_units(product: Product) -> Chain:
         Node(scaled, "DequantizeLinear", (sums, right.inputs[1]), (scaled,), {"axis": channel}),
         Node(real, "Mul", (scaled, left.inputs[1]), (real if biased else result.name,)),
     ]
-    rest = [n for n in op.nodes if n not in (node, left, right)]
+    behind = {name for n in op.nodes if n not in (node, left, right) for name in n.inputs}
+    used_up = [m for m in (left, right) if m.outputs[0] not in behind]
+    rest = [n for n in op.nodes if n not in (node, *used_up)]
     shapes = {}
     if biased:
         maker = _dequantize(op.graph, node.inputs[2])

@@ -1,28 +1,40 @@
-"""Operators along one axis: views with axes (outer, row, column), columns worked on together."""
+"""Operators along some axes: views with axes (outer, row, column), columns worked on together."""
 
+from dataclasses import dataclass
 from math import prod
 
 from npusim import Operation, View
 
 
-def normalized(op: Operation) -> tuple[int, int, int]:
-    """(outer, rows, columns) of an operator whose attribute `axis` starts the columns."""
+@dataclass(frozen=True)
+class Rows:
+    """Extents; a row's columns are neighbours, or, if `strided`, those of all rows alternate."""
+
+    outer: int
+    rows: int
+    columns: int
+    strided: bool = False
+
+    def view(self, view: View) -> View:
+        """A contiguous tensor as (outer, row, column)."""
+        flat = view.axes("all")
+        if not self.strided:
+            return flat.split("all", outer=self.outer, row=self.rows, column=self.columns)
+        apart = flat.split("all", outer=self.outer, column=self.columns, row=self.rows)
+        return apart.permute("outer row column")
+
+
+def normalized(op: Operation) -> Rows:
+    """Rows of an operator whose attribute `axis` starts the columns."""
     shape = op.given("X").shape
     axis = op.attribute("axis") % len(shape)
-    return 1, prod(shape[:axis]), prod(shape[axis:])
+    return Rows(1, prod(shape[:axis]), prod(shape[axis:]))
 
 
-def along(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
-    """(outer, rows, columns) of an operator along a single axis; rows are what follows it."""
-    axis %= len(shape)
-    outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])
-    return (outer, inner, shape[axis]) if inner > 1 else (1, outer, shape[axis])
-
-
-def view_rows(view: View, extent: tuple[int, int, int]) -> View:
-    """A contiguous tensor as (outer, row, column)."""
-    outer, rows, columns = extent
-    flat = view.axes("all")
-    if outer == 1:
-        return flat.split("all", outer=1, row=rows, column=columns)
-    return flat.split("all", outer=outer, column=columns, row=rows).permute("outer row column")
+def along(shape: tuple[int, ...], first: int, last: int | None = None) -> Rows:
+    """Rows along the axes `first` to `last`, or a single one; what follows them are rows too."""
+    first %= len(shape)
+    last = first if last is None else last
+    outer, inner = prod(shape[:first]), prod(shape[last + 1 :])
+    columns = prod(shape[first : last + 1])
+    return Rows(outer, inner, columns, True) if inner > 1 else Rows(1, outer, columns)

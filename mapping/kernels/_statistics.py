@@ -90,10 +90,15 @@ class RowNorm:
         return tile if self.mean is None else tile - self.mean
 
 
-def norm_claim(op: Operation, hw: Hardware, rows: Any, columns: Any, slots: Any) -> Claim:
+def norm_claim(
+    op: Operation, hw: Hardware, rows: Any, columns: Any, slots: Any, out_slots: Any
+) -> Claim:
     """The claim of normalizing all rows in tiles of rows x columns."""
-    _, height, width = normalized(op)
-    item, out = op.given("X").dtype.itemsize, op.graph.tensors[op.node.outputs[0]].dtype.itemsize
+    extent = normalized(op)
+    height, width = extent.rows, extent.columns
+    result = op.graph.tensors[op.node.outputs[0]]
+    statistics = [op.graph.tensors[name].size_bytes for name in op.node.outputs[1:] if name]
+    item, out = op.given("X").dtype.itemsize, result.dtype.itemsize
     tall, wide = np.minimum(rows, height), np.minimum(columns, width)
     passes, centred = -(-width // wide), op.kind == "LayerNormalization"
     blocks = -(-height // tall)
@@ -102,7 +107,7 @@ def norm_claim(op: Operation, hw: Hardware, rows: Any, columns: Any, slots: Any)
     per_element = 8 if centred else 4
     instructions = tiles * (passes * (3 if centred else 2) + 2)
     again = np.where(passes == 1, 1, 3 if centred else 2)
-    factors = (2 if centred else 1) * item
+    factors = [t for t in (op.tensor(f) for f in ("scale", "Scale", "B")) if t is not None]
     tile, run = tall * wide * item, np.where(wide < width, 1, tall) * wide * item
     vector_cycles = hw.vector_cycles(per_element * elements, tiles * tall, 0, instructions)
     return Claim(
@@ -110,13 +115,17 @@ def norm_claim(op: Operation, hw: Hardware, rows: Any, columns: Any, slots: Any)
         exposed_cycles=hw.start_cycles(tile, run)
         + vector_cycles / np.maximum(tiles, 1)
         + hw.store_cycles(tile),
-        dram_read_bytes=again * op.bytes("X") + hw.cores * factors * width,
-        dram_write_bytes=op.graph.tensors[op.node.outputs[0]].size_bytes,
+        dram_read_bytes=again * op.bytes("X")
+        + np.minimum(hw.cores, blocks) * sum(t.size_bytes for t in factors),
+        dram_write_bytes=result.size_bytes + sum(statistics),
         run_bytes=run,
-        sram_bytes=slots * tile
-        + passes * wide * factors
-        + tall * wide * (2 * out + (4 if centred else 0))
-        + 128 * tall,
+        sram_bytes=hw.sram_room(
+            (slots, tile),
+            *((passes, wide * t.dtype.itemsize) for t in factors),
+            (len(factors) > 1, tall * wide * 4),
+            (1 + centred, tall * 4),
+            (out_slots, tall * wide * out),
+        ),
         rounds=tiles * passes * again,
         slots=slots,
     )

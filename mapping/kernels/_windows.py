@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from npusim import Buffer, Operation, Span, Tile, Tiles, Unsuited, View
+from npusim import Axis, Buffer, Operation, Span, Tile, Tiles, Unsuited, View
 from npusim.graph.ops.windows import Windows, windows
+from npusim.plan.grid import share
+
+from ._reuse import each_distinct
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,40 @@ class Plane:
         w = self.windows
         low = outputs.start * w.strides[axis] - w.begin[axis]
         high = low + self.reach(axis, outputs.size)
-        return max(-low, 0), max(low, 0), max(min(high, w.spatial[axis]), max(low, 0))
+        first = min(max(low, 0), w.spatial[axis])  # all may be padding, on either side
+        return max(-low, 0), first, min(max(high, first), w.spatial[axis])
+
+    def read_per_channel(self, rows: Any, columns: Any, parts: Any = 1) -> Any:
+        """Inputs of one channel that tiles of rows x columns outputs load, padding left out.
+
+        The rows are cut into `parts` shares; arrays broadcast.
+        """
+        high = each_distinct(lambda size, n: self._read(0, size, n), rows, parts)[:, 0]
+        wide = each_distinct(lambda size: self._read(1, size, 1), columns)[:, 0]
+        return high * wide
+
+    def filled_share(self, rows: Any, columns: Any) -> Any:
+        """Share of the tiles of rows x columns outputs that see some padding."""
+        whole = 1.0
+        for axis, sizes in enumerate((rows, columns)):
+            found = each_distinct(lambda size, axis=axis: self._unpadded(axis, size), sizes)
+            whole = whole * found[:, 0]
+        return 1 - whole
+
+    def _read(self, axis: int, size: int, parts: int) -> int:
+        needs = [self.needs(axis, span) for span in self._tiles(axis, size, parts)]
+        return sum(high - low for _, low, high in needs)
+
+    def _unpadded(self, axis: int, size: int) -> float:
+        """Share of the tiles along an axis that see no padding."""
+        spans = self._tiles(axis, size, 1)
+        needs = [(self.needs(axis, span), self.reach(axis, span.size)) for span in spans]
+        return sum(high - low == reach for (_, low, high), reach in needs) / max(len(spans), 1)
+
+    def _tiles(self, axis: int, size: int, parts: int) -> list[Span]:
+        bounds = [share(self.windows.out[axis], parts, number) for number in range(parts)]
+        shares = [Axis("", int(low), int(high - low)) for low, high in bounds]
+        return [span for part in shares for span in part.spans(size)]
 
     def patches(self, tile: Tile, rows: int, columns: int) -> Tile:
         """The windows of a loaded tile [c, y, x] as a matrix: (c, taps) by (rows, columns)."""

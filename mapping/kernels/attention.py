@@ -4,10 +4,32 @@ from typing import Any
 
 import numpy as np
 
-from npusim import Claim, Hardware, Operation, Span, Tile, Tiles, Unsuited, kernel, pow2, vector
+from npusim import (
+    Axis,
+    Claim,
+    Hardware,
+    Operation,
+    Span,
+    Tile,
+    Tiles,
+    Unsuited,
+    kernel,
+    pow2,
+    vector,
+)
 from npusim.graph.ops.attention_shape import AttentionShape
 
-from ._attention import Keys, KeyTiles, Mask, append_to_cache, heads_of, sizes, visited
+from ._attention import (
+    Keys,
+    KeyTiles,
+    Mask,
+    MaskShape,
+    append_to_cache,
+    cache_bytes,
+    heads_of,
+    sizes,
+    visited,
+)
 
 #: The lowest fp32 number: a running maximum from which minus infinity can be subtracted.
 _LOWEST = float(np.finfo(np.float32).min)
@@ -86,8 +108,8 @@ class _Flash:
         visits = list(self.tiles.seen(i))
         ahead = [self.scores(queries, b, g, *visit) for visit in visits[:1]]
         behind: tuple[Tile, Tile] | None = None
-        for part, j in visits:
-            scores, following = ahead.pop(), visits[visits.index((part, j)) + 1 :][:1]
+        for n in Axis("kv", 0, len(visits), self.Q.loops):
+            (part, j), following, scores = visits[n], visits[n + 1 : n + 2], ahead.pop()
             if self.early:
                 ahead = [self.scores(queries, b, g, *visit) for visit in following]
             scores, scale = self.mask.applied(scores, b, g, h, i, part, j)
@@ -130,37 +152,49 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     if op.tensor("qk_matmul_output") or op.tensor("nonpad_kv_seqlen"):
         raise Unsuited("flash attention neither returns scores nor takes lengths per batch")
     q, kv = np.minimum(c.q, a.queries), np.minimum(c.kv, max(a.keys, 1))
-    heads, item = np.minimum(c.heads, a.group), dtype.itemsize
-    pairs, rounds, blocks = visited(a, q, kv)
-    groups = a.batch * a.kv_heads * -(-a.group // heads)
-    work = np.maximum(groups * blocks, 1)
+    heads, item, out = np.minimum(c.heads, a.group), dtype.itemsize, op.given("Y").dtype.itemsize
+    seen, blocks_of_heads = visited(a, q, kv), -(-a.group // heads)
+    groups = a.batch * a.kv_heads * blocks_of_heads
+    work = np.maximum(groups * seen.blocks, 1)
     share = groups * -(-work // hw.cores) / work  # rounds of the busiest core, per head group
-    rows = heads * q
+    rows, rounds = heads * q, seen.rounds
     products = hw.matrix_cycles(rows, kv, a.head_dim, dtype.name)
     products = products + hw.matrix_cycles(rows, a.value_dim, kv, dtype.name)
     masks = (3 if a.softcap else 0) + (2 if op.tensor("attn_mask") else 0)
-    simple = (4 + masks) * heads * pairs + rounds * rows * (2 * a.value_dim + 8)
-    simple = simple + blocks * rows * 3 * a.value_dim
-    doubled = rows * (a.head_dim + kv + a.value_dim) + kv * (a.head_dim + a.value_dim)
-    divisions = blocks * rows * a.value_dim
-    vector_cycles = hw.vector_cycles(simple, divisions, heads * pairs, rounds * 6) * share
-    packed_run = (a.head_dim if a.packed else kv * a.head_dim) * item
+    simple = (4 + masks) * heads * seen.pairs + rounds * rows * (2 * a.value_dim + 8)
+    simple = simple + seen.blocks * rows * 3 * a.value_dim
+    divisions = seen.blocks * rows * a.value_dim
+    vector_cycles = hw.vector_cycles(simple, divisions, heads * seen.pairs, rounds * 6) * share
+    row = (a.head_dim + a.value_dim) * item / 2
+    new_run = row if a.packed else np.minimum(kv, max(a.keys - a.past, 1)) * row
+    run = hw.mean_run((a.past, np.minimum(kv, max(a.past, 1)) * row), (a.keys - a.past, new_run))
+    mask = MaskShape(op, a)
+    masked = mask.elements(blocks_of_heads, seen) * mask.itemsize
+    appended = cache_bytes(op)
     return Claim(
         matrix_cycles=rounds * products * share,
         vector_cycles=vector_cycles,
-        exposed_cycles=hw.start_cycles((rows + kv) * a.head_dim * item, packed_run)
+        exposed_cycles=hw.start_cycles((rows + kv) * a.head_dim * item, run)
         + np.where(c.acc_slots == 1, rounds * share, 1)
         * (products + 2 * hw.matrix_overhead_cycles())
         + hw.store_cycles(rows * a.value_dim * item),
         dram_read_bytes=op.bytes("Q")
-        + groups * rounds * kv * (a.head_dim + a.value_dim) * item
-        + op.bytes("attn_mask"),
-        dram_write_bytes=op.bytes("Y"),
-        run_bytes=packed_run,
-        sram_bytes=c.slots * doubled * item
-        + rows * (a.value_dim + 5) * 4
-        + (2 * rows * kv * 4 if op.tensor("attn_mask") else 0),
-        acc_bytes=c.acc_slots * rows * (kv + a.value_dim) * 4,
+        + groups * seen.keys * (a.head_dim + a.value_dim) * item
+        + masked
+        + appended,
+        dram_write_bytes=op.bytes("Y") + appended,
+        run_bytes=run,
+        sram_bytes=hw.sram_room(
+            (c.slots, rows * a.head_dim * item),
+            (c.slots, kv * a.head_dim * item),
+            (c.slots, kv * a.value_dim * item),
+            (c.slots, rows * kv * item),
+            (1, rows * a.value_dim * 4),
+            (5, rows * 4),
+            (c.slots, rows * a.value_dim * out),
+            (2, mask.tile(heads, q, kv) * mask.itemsize),
+        ),
+        acc_bytes=hw.acc_room((c.acc_slots, rows * kv * 4), (c.acc_slots, rows * a.value_dim * 4)),
         rounds=rounds * share,
         slots=c.slots,
     )

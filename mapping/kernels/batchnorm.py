@@ -7,6 +7,10 @@ import numpy as np
 
 from npusim import Claim, Hardware, Operation, Tiles, Unsuited, View, kernel, pow2, vector
 
+from ._reuse import times_read
+
+_FORMALS = ("scale", "B", "input_mean", "input_var")
+
 
 @kernel("BatchNormalization", space={"c": pow2(1, 256), "columns": pow2(64, 16384)})
 def batchnorm(t: Tiles, op: Operation, *, c: int = 64, columns: int = 1024, slots: int = 2) -> None:
@@ -16,9 +20,8 @@ def batchnorm(t: Tiles, op: Operation, *, c: int = 64, columns: int = 1024, slot
     x = t.sram(X.dtype, c, columns, slots=slots, name="x")
     out = t.sram(Y.dtype, c, columns, slots=slots, name="out")
     factor = t.sram("fp32", c, 1, name="factor")
-    formals = ("scale", "B", "input_mean", "input_var")
-    views = [op.view(op.given(formal).name).axes("c").split("c", c=-1, one=1) for formal in formals]
-    rooms = [t.sram(v.dtype, c, 1, name=f) for v, f in zip(views, formals, strict=True)]
+    views = [op.view(op.given(f).name).axes("c").split("c", c=-1, one=1) for f in _FORMALS]
+    rooms = [t.sram(v.dtype, c, 1, name=f) for v, f in zip(views, _FORMALS, strict=True)]
     last = None
     for core, k, n, j in t.deal(X.c.spans(c), X.n, X.x.spans(columns)):
         scale, bias, mean, variance = (
@@ -46,7 +49,8 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     shape, item = op.given("X").shape, op.given("X").dtype.itemsize
     channels, inner = shape[1] if len(shape) > 1 else 1, prod(shape[2:])
     k, wide = np.minimum(c.c, channels), np.minimum(c.columns, inner)
-    items = shape[0] * -(-channels // k) * -(-inner // wide)
+    blocks = -(-channels // k)
+    items = shape[0] * blocks * -(-inner // wide)
     tiles = -(-items // hw.cores)
     tile, run = k * wide * item, np.where(wide < inner, 1, k) * wide * item
     one = hw.vector_cycles(3 * k * wide)
@@ -56,10 +60,17 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         + hw.vector_cycles(2 * k, k)
         + one
         + hw.store_cycles(tile),
-        dram_read_bytes=op.bytes("X") + 4 * op.bytes("scale"),
+        dram_read_bytes=op.bytes("X")
+        + sum(op.bytes(formal) for formal in _FORMALS)
+        * times_read([(blocks, True), (shape[0], False), (-(-inner // wide), False)], 1, hw.cores),
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run,
-        sram_bytes=2 * c.slots * tile + k * (4 + 4 * 8) + 512,
+        sram_bytes=hw.sram_room(
+            (c.slots, tile),
+            (c.slots, k * wide * op.result.dtype.itemsize),
+            (1, k * 4),
+            *((1, k * op.given(formal).dtype.itemsize) for formal in _FORMALS),
+        ),
         rounds=tiles,
         slots=c.slots,
     )

@@ -1,7 +1,7 @@
 """Convolution as an implicit matrix product: weights stay, windows of the input stream past."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from npusim import (
     Hardware,
     Operation,
     Piece,
+    Span,
     Tile,
     Tiles,
     Unsuited,
@@ -21,15 +22,20 @@ from npusim import (
     kernel,
     pow2,
 )
+from npusim.plan.chain import Operand
+from npusim.plan.grid import largest_share, tiles_of_shares
 
-from ._chain import chain_cycles, chain_read_bytes, chain_room_bytes
+from ._chain import chain_buffers, chain_cycles, operand_buffers, operand_read_bytes
 from ._integers import Product, integer_group, product_group
 from ._windows import Plane, image, load_window, plane
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Extents of Y[n, g m, r, q] from `c` channels a group and the taps of a window."""
+    """Extents of Y[n, g m, r, q] from `c` channels a group and the taps of a window.
+
+    `dims` are the dimensions of the result behind m, r and q.
+    """
 
     images: int
     groups: int
@@ -38,6 +44,7 @@ class Sizes:
     r: int
     q: int
     plane: Plane
+    dims: tuple[Sequence[int], ...]
 
     @property
     def taps(self) -> int:
@@ -51,7 +58,8 @@ def sizes(op: Operation) -> Sizes:
     p = plane(op, w[2:])
     groups = op.attribute("group")
     r, q = p.windows.out
-    return Sizes(x[0], groups, w[0] // groups, w[1], r, q, p)
+    dims = ((1,), (2,), (3,)) if len(x) == 4 else ((1,), (), (2,))
+    return Sizes(x[0], groups, w[0] // groups, w[1], r, q, p, dims)
 
 
 @kernel(
@@ -84,32 +92,48 @@ def conv(
     whole = Product(op)
     X, Y = image(whole.view(0), "n c y x"), image(op.Y, "n m r q")
     W = image(whole.view(1), "m c i j")
-    m, c, r, q = min(m, s.m), min(c, s.c), min(r, s.r), min(q, s.q)
+    m, r = (
+        min(size, int(largest_share(extent, parts)))
+        for size, extent, parts in ((m, s.m, grid.m), (r, s.r, grid.r))
+    )
+    c, q = min(c, s.c), min(q, s.q)
     chunks = -(-s.c // c)
     w = t.sram(W.dtype, m, c, *s.plane.kernel, slots=max(slots, chunks), name="w")
     x = t.sram(X.dtype, c, s.plane.reach(0, r), s.plane.reach(1, q), slots=slots, name="x")
     acc = t.acc(op.accumulate(X.dtype), m, r, q, slots=acc_slots, name="acc")
     out = t.sram(Y.dtype, m, r, q, slots=slots, name="out")
     for _, N, M, R in t.split(grid, Y.n, Axis("m", 0, s.m), Y.r):
-        for g, i in product(range(s.groups), M.tiles(m)):
+        for g, i, n, rows, columns in _outputs(s.groups, M, N, R, Y.q, (m, r, q)):
             filters = slice(g * s.m + i.start, g * s.m + i.stop)
-            for n, rows, columns in product(N, R.tiles(r), Y.q.tiles(q)):
-                target = t.take(acc, i.size, rows.size, columns.size)
-                for k in Axis("c", 0, s.c).spans(c):
-                    channels = slice(g * s.c + k.start, g * s.c + k.stop)
-                    kept = t.load(w, W[filters, k, :, :], keep=True)
-                    seen = load_window(t, x, X, n, channels, s.plane, rows, columns, whole.zero(0))
-                    patches = s.plane.patches(seen, rows.size, columns.size)
-                    t.mma(
-                        target.grouped(1),
-                        kept.grouped(1),
-                        patches,
-                        first=k.first,
-                        stationary="A",
-                        zero_a=whole.zero(1),
-                        zero_b=whole.zero(0),
-                    )
-                _leave(t, whole, Y[n, filters, rows, columns], target, out, filters)
+            target = t.take(acc, i.size, rows.size, columns.size)
+            for k in W.c.tiles(c):
+                channels = slice(g * s.c + k.start, g * s.c + k.stop)
+                kept = t.load(w, W[filters, k, :, :], keep=True)
+                seen = load_window(t, x, X, n, channels, s.plane, rows, columns, whole.zero(0))
+                patches = s.plane.patches(seen, rows.size, columns.size)
+                t.mma(
+                    target.grouped(1),
+                    kept.grouped(1),
+                    patches,
+                    first=k.first,
+                    stationary="A",
+                    zero_a=whole.zero(1),
+                    zero_b=whole.zero(0),
+                )
+            _leave(t, whole, Y[n, filters, rows, columns], target, out, filters)
+
+
+def _outputs(
+    groups: int, M: Axis, N: Axis, R: Axis, Q: Axis, tile: tuple[int, int, int]
+) -> Iterator[tuple[int, Span, int, Span, Span]]:
+    """Tiles of the output as (group, filters, image, rows, columns): filters stay longest."""
+    m, r, q = tile
+    for g in range(groups):
+        for i in M.tiles(m):
+            for n in N:
+                for rows in R.tiles(r):
+                    for columns in Q.tiles(q):
+                        yield g, i, n, rows, columns
 
 
 def _leave(
@@ -134,39 +158,62 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     dtype = whole.tensor(0).dtype
     if not hw.runs(dtype.name):
         raise Unsuited(f"the matrix unit of {hw.machine.name} has no {dtype}")
-    s = sizes(op)
+    s, grid = sizes(op), c.grid
     item, out = dtype.itemsize, op.result.dtype.itemsize
-    images, filters, lines = -(-s.images // c.grid.n), -(-s.m // c.grid.m), -(-s.r // c.grid.r)
+    images, filters, lines = (
+        largest_share(extent, parts)
+        for extent, parts in ((s.images, grid.n), (s.m, grid.m), (s.r, grid.r))
+    )
     m, k = np.minimum(c.m, filters), np.minimum(c.c, s.c)
     r, q = np.minimum(c.r, lines), np.minimum(c.q, s.q)
-    high, wide = s.plane.reach(0, r), s.plane.reach(1, q)
+    high, wide, chunks = s.plane.reach(0, r), s.plane.reach(1, q), -(-s.c // k)
     tiles = images * s.groups * -(-filters // m) * -(-lines // r) * -(-s.q // q)
-    chunks = -(-s.c // k)
-    stationary = hw.matrix_cycles(
+    work = hw.matrix_cycles(
         filters, lines * s.q, s.c * s.taps, dtype.name, "A", tile=(m, r * q, k * s.taps)
     )
-    pieces = images * -(-lines // r) * -(-s.q // q)
-    read_x = pieces * -(-filters // m) * s.groups * s.c * high * wide * item * c.grid.cores
-    read_w = whole.tensor(1).size_bytes * c.grid.n * c.grid.r
-    evacuate = chain_cycles(hw, whole.chain, m * r * q) + whole.bias * hw.vector_cycles(m * r * q)
+    passes = s.images * s.groups * s.c * tiles_of_shares(s.m, grid.m, m)
+    read_x = passes * s.plane.read_per_channel(r, q, grid.r) * item
+    read_w = whole.tensor(1).size_bytes * grid.n * grid.r
+    beside, tile = _bias(op, whole), list(zip(s.dims, (m, r, q), strict=True))
+    levels = [
+        (s.dims[0], s.groups * tiles_of_shares(s.m, grid.m, m) / grid.m, grid.m),
+        ((0,), s.images / grid.n, grid.n),
+        (s.dims[1], tiles_of_shares(s.r, grid.r, r) / grid.r, grid.r),
+        (s.dims[2], -(-s.q // q), 1),
+    ]
+    operands = [*beside, *(whole.chain.loaded if whole.chain.nodes else ())]
+    fill = hw.vector_cycles(k * high * wide) * s.plane.filled_share(r, q) * chunks
+    leave = chain_cycles(hw, whole.chain, m * r * q) + len(beside) * hw.vector_cycles(m * r * q)
     room_w, room_x, room_y = m * k * s.taps * item, k * high * wide * item, m * r * q * out
     run = hw.mean_run((read_x, wide * item), (read_w, k * s.taps * item))
+    overhead = hw.matrix_overhead_cycles()
     return Claim(
-        matrix_cycles=images * s.groups * stationary,
-        vector_cycles=tiles * evacuate,
+        matrix_cycles=images * s.groups * work,
+        vector_cycles=tiles * (leave + fill),
         exposed_cycles=hw.start_cycles(room_w + room_x, run)
-        + hw.matrix_overhead_cycles()
-        + np.where(c.acc_slots == 1, tiles, 1) * (evacuate + hw.matrix_overhead_cycles())
+        + overhead
+        + np.where(c.acc_slots == 1, tiles, 1) * (leave + overhead)
         + hw.store_cycles(room_y),
-        dram_read_bytes=read_x + read_w + chain_read_bytes(whole.chain),
+        dram_read_bytes=read_x + read_w + operand_read_bytes(operands, levels),
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run,
-        sram_bytes=np.maximum(c.slots, chunks) * room_w
-        + c.slots * (room_x + room_y)
-        + chain_room_bytes(whole.chain, m * r * q)
-        + m * 64,
-        acc_bytes=c.acc_slots * m * r * q * 4,
+        sram_bytes=hw.sram_room(
+            (np.maximum(c.slots, chunks), room_w),
+            (c.slots, room_x),
+            (c.slots, room_y),
+            *operand_buffers(beside, tile),
+            *chain_buffers(whole.chain, tile),
+        ),
+        acc_bytes=hw.acc_room((c.acc_slots, m * r * q * 4)),
         rounds=tiles * chunks,
         slots=c.slots,
-        legal=(c.grid.n <= s.images) & (c.grid.m <= s.m) & (c.grid.r <= s.r),
+        legal=(grid.n <= s.images) & (grid.m <= s.m) & (grid.r <= s.r),
     )
+
+
+def _bias(op: Operation, whole: Product) -> list[Operand]:
+    """The bias where the kernel itself adds it, as it broadcasts to the result."""
+    if not whole.bias:
+        return []
+    bias = op.given("B")
+    return [Operand(bias, (1, bias.size, *(1,) * (len(op.result.shape) - 2)))]

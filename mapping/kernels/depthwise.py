@@ -1,11 +1,13 @@
 """Depthwise convolution on the vector unit: one multiply-add over the tile per tap."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from npusim import Claim, Hardware, Operation, Tiles, Unsuited, kernel, pow2
 
+from ._reuse import times_read
 from ._windows import image, load_window
 from .conv import sizes
 
@@ -42,20 +44,28 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         raise Unsuited("not depthwise: a group has several channels or filters")
     channels, item = s.groups, op.given("X").dtype.itemsize
     k, r, q = np.minimum(c.c, channels), np.minimum(c.r, s.r), np.minimum(c.q, s.q)
-    items = -(-channels // k) * s.images * -(-s.r // r) * -(-s.q // q)
-    tiles = -(-items // hw.cores)
+    nest = [(-(-channels // k), True), (s.images, False), (-(-s.r // r) * -(-s.q // q), False)]
+    tiles = -(-prod(count for count, _ in nest) // hw.cores)
     elements = k * r * q
     high, wide = s.plane.reach(0, r), s.plane.reach(1, q)
     room, leaving = k * high * wide * item, elements * op.result.dtype.itemsize
-    one = hw.vector_cycles(2 * s.taps * elements + elements, 0, 0, s.taps + 1)
+    fill = hw.vector_cycles(k * high * wide) * s.plane.filled_share(r, q)
+    one = hw.vector_cycles((2 * s.taps + 1) * elements, 0, 0, s.taps + 1) + fill
     run = np.where(q < s.q, 1, high) * wide * item
     return Claim(
         vector_cycles=tiles * one,
         exposed_cycles=hw.start_cycles(room, run) + one + hw.store_cycles(leaving),
-        dram_read_bytes=items * room + op.bytes("W") * -(-items // -(-channels // k)),
+        dram_read_bytes=s.images * channels * s.plane.read_per_channel(r, q) * item
+        + (op.bytes("W") + op.bytes("B")) * times_read(nest, c.slots, hw.cores),
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run,
-        sram_bytes=c.slots * (room + k * (s.taps + 16) * item + leaving) + 4 * elements + 64 * k,
+        sram_bytes=hw.sram_room(
+            (c.slots, room),
+            (c.slots, k * s.taps * item),
+            (1, elements * 4),
+            (c.slots, leaving),
+            (c.slots, k * item * (op.tensor("B") is not None)),
+        ),
         rounds=tiles,
         slots=c.slots,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from npusim import Claim, Graph, Hardware, Node, Operation, Tiles, Unsuited, kernel, pow2
 from npusim.plan.chain import Chain
 from npusim.plan.elementwise import names
-from npusim.plan.evaluate import evaluate
+from npusim.plan.evaluate import evaluate, steps
 
 from ._broadcast import Shape, merged
+from ._reuse import times_read
 
 _CLASSES = ("simple", "divide", "function")
 
@@ -57,7 +59,7 @@ def elementwise(
 ) -> None:
     """Tiles of every operand are loaded, the expression is evaluated, the result is stored."""
     chain, shape = Chain(op.graph, op.nodes), _shape(op)
-    views = [shape.view(op.view(o.tensor.name), o.shape) for o in chain.loaded()]
+    views = [shape.view(op.view(o.tensor.name), o.shape) for o in chain.loaded]
     Y = shape.view(op.view(op.result.name), op.result.shape)
     rows, columns = min(rows, shape.rows), min(columns, shape.columns)
     rooms = [
@@ -71,6 +73,8 @@ def elementwise(
         for view in views
     ]
     out = t.sram(Y.dtype, rows, columns, slots=slots, name="out")
+    widest = np.broadcast_shapes((1, 1), *(room.shape for room in rooms))
+    stretched = widest != out.shape  # no operand is as large as the result
     outer = list(product(*(range(n) for n in Y.sizes[:-2])))
     row_axis, column_axis = (Y.by_name[name] for name in Y.names[-2:])
     for _, at, i, j in t.deal(outer, row_axis.spans(rows), column_axis.spans(columns)):
@@ -78,35 +82,49 @@ def elementwise(
             view.tensor: t.load(room, view[(*at, i, j)], keep=True)
             for room, view in zip(rooms, views, strict=True)
         }
-        t.store(Y[(*at, i, j)], evaluate(t, out, chain.value(tiles)))
+        piece = Y[(*at, i, j)]
+        room = t.take(out, *piece.shape) if stretched else out
+        t.store(piece, evaluate(t, room, chain, tiles))
 
 
 def _shape(op: Operation) -> Shape:
-    operands = Chain(op.graph, op.nodes).loaded()
+    operands = Chain(op.graph, op.nodes).loaded
     return merged(op.result.shape, [operand.shape for operand in operands])
 
 
 @elementwise.claim
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     chain, shape = Chain(op.graph, op.nodes), _shape(op)
-    operands = chain.loaded()
+    operands = chain.loaded
     wide = [t.name for t in (*(o.tensor for o in operands), op.result) if t.dtype.name == "fp64"]
     if wide:
         raise Unsuited(f"the vector unit computes in fp32, {wide[0]} is fp64")
     rows, columns = np.minimum(c.rows, shape.rows), np.minimum(c.columns, shape.columns)
-    items = shape.outer * -(-shape.rows // rows) * -(-shape.columns // columns)
-    tiles, elements = -(-items // hw.cores), rows * columns
-    steps = max(len(operands) - 3, 0)
-    each = sum(o.tensor.dtype.itemsize for o in operands) + op.result.dtype.itemsize
+    counts = (*shape.sizes[:-2], -(-shape.rows // rows), -(-shape.columns // columns))
+    tiles, elements = -(-prod(counts) // hw.cores), rows * columns
+    between = [kind.itemsize for kind in steps(chain)]
+    varies = [shape.varies(o.shape) for o in operands]
+    parts = [
+        np.where(v[-2], rows, 1) * np.where(v[-1], columns, 1) * o.tensor.dtype.itemsize
+        for v, o in zip(varies, operands, strict=True)
+    ]
+    out = elements * op.result.dtype.itemsize
     per, run = chain.work(), np.where(columns < shape.columns, 1, rows) * columns
-    one = hw.vector_cycles(*(per[kind] * elements for kind in _CLASSES), 1 + steps)
+    one = hw.vector_cycles(*(per[kind] * elements for kind in _CLASSES), 1 + len(between))
     return Claim(
         vector_cycles=tiles * one,
-        exposed_cycles=hw.start_cycles(each * elements) + one + hw.store_cycles(each * elements),
-        dram_read_bytes=sum(o.tensor.size_bytes for o in operands),
+        exposed_cycles=hw.start_cycles(sum(parts) + out) + one + hw.store_cycles(out),
+        dram_read_bytes=sum(
+            o.tensor.size_bytes * times_read(list(zip(counts, v, strict=True)), c.slots, hw.cores)
+            for v, o in zip(varies, operands, strict=True)
+        ),
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run * op.result.dtype.itemsize,
-        sram_bytes=elements * (each * c.slots + 8 * steps) + 64 * (len(operands) + 1) * c.slots,
+        sram_bytes=hw.sram_room(
+            *((c.slots, part) for part in parts),
+            *((1, elements * size) for size in between),
+            (c.slots, out),
+        ),
         rounds=tiles,
         slots=c.slots,
     )

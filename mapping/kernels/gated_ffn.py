@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from npusim import Claim, Graph, Grid, Hardware, Node, Operation, Tiles, Value, kernel, pow2
+from npusim import Claim, Graph, Grid, Hardware, Node, Operation, Tile, Tiles, kernel, pow2
 from npusim.plan.chain import Chain
-from npusim.plan.claim import together
 from npusim.plan.elementwise import names
 from npusim.plan.evaluate import evaluate
+from npusim.plan.grid import largest_share
 
 from ._integers import Product
-from ._multiply import Traffic, product_claim
 from ._product import operands, sizes, tiles_of
+from ._product_claim import Cut, Leaving, Traffic, product_claim
 
 
 def products_of_one(graph: Graph, nodes: Sequence[Node]) -> str | None:
@@ -25,10 +26,17 @@ def products_of_one(graph: Graph, nodes: Sequence[Node]) -> str | None:
         return "two products and an element-wise chain on them are needed"
     if products[0].inputs[0] != products[1].inputs[0]:
         return f"{products[0].name} and {products[1].name} have different inputs"
+    batched = [n for n in products if prod(graph.tensors[n.inputs[1]].shape[:-2]) != 1]
+    if batched:
+        return f"{batched[0].name} has a batched weight"
     shapes = {graph.tensors[node.outputs[0]].shape for node in nodes}
     strange = [node for node in chain if node.op not in names()]
     if strange or len(shapes) > 1:
         return f"{(strange or chain)[0].name} is not element-wise on results of one shape"
+    made = frozenset(node.outputs[0] for node in products)
+    others = Chain(graph, tuple(chain), made).loaded
+    if others:
+        return f"{others[0].tensor.name} is neither of the two products"
     for node in nodes[:-1]:
         users = graph.consumers(node.outputs[0])
         if node.outputs[0] in graph.outputs or any(user not in nodes for user in users):
@@ -64,7 +72,11 @@ def gated_ffn(
     gate, up = (part for part in op.parts if part.kind == "MatMul")
     A, G, H = operands(gate, Product(gate), op.Y)
     U = operands(up, Product(up), op.Y)[1]
-    m, f, k = min(m, H.m.size), min(f, H.n.size), min(k, A.k.size)
+    m, f = (
+        min(size, int(largest_share(axis.size, parts)))
+        for size, axis, parts in ((m, H.m, grid.m), (f, H.n, grid.n))
+    )
+    k = min(k, A.k.size)
     panel = slots + -(-A.k.size // k) - 1
     a = t.sram(A.dtype, m, k, slots=panel if hold == "a" else slots, name="x")
     rooms = [t.sram(G.dtype, k, f, slots=slots, name=name) for name in ("gate", "up")]
@@ -78,11 +90,11 @@ def gated_ffn(
                 x = t.load(a, A[0, 0, i, p], keep=hold == "a")
                 for room, weight, total in zip(rooms, (G, U), sums, strict=True):
                     t.mma(total, x, t.load(room, weight[0, 0, p, j]), first=p.first)
-            values: dict[str, Value] = {}
+            tiles: dict[str, Tile] = {}
             for name, total in zip(results, sums, strict=True):
-                t.holds(op.view(name).like(H)[0, 0, i, j], total)
-                values[name] = t.tile(total)
-            t.store(H[0, 0, i, j], evaluate(t, out, chain.value(values)))
+                t.holds(op.view(name).like(H, op.result.shape)[0, 0, i, j], total)
+                tiles[name] = t.tile(total)
+            t.store(H[0, 0, i, j], evaluate(t, out, chain, tiles))
 
 
 def _chain(op: Operation) -> Chain:
@@ -95,15 +107,18 @@ def _chain(op: Operation) -> Chain:
 @gated_ffn.claim
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     gate, up = (part for part in op.parts if part.kind == "MatMul")
-    s, x = sizes(gate), gate.given("A")
-    nothing = Chain(op.graph, (), frozenset())
     c = c.also(n=c.f)
-    first = product_claim(hw, s, Traffic(x, gate.given("B"), op.result), _chain(op), c)
-    second = product_claim(hw, s, Traffic(None, up.given("B"), op.result), nothing, c)
-    second = replace(
-        second, vector_cycles=0, exposed_cycles=0, dram_write_bytes=0, rounds=0, sram_bytes=(
-            c.slots * np.minimum(c.k, s.k) * np.minimum(c.f, s.n) * x.dtype.itemsize
-        )
-    )  # fmt: skip
-    both = together(first, second)
-    return replace(both, acc_bytes=2 * np.asarray(first.acc_bytes))
+    traffic = Traffic(gate.given("A"), gate.given("B"), op.result)
+    one = product_claim(hw, gate, traffic, Leaving(_chain(op)), c)
+    cut, weight = Cut(sizes(up), c), up.given("B")
+    return replace(
+        one,
+        matrix_cycles=2 * np.asarray(one.matrix_cycles),
+        dram_read_bytes=one.dram_read_bytes + cut.read_bytes(up, 1, weight),
+        sram_bytes=one.sram_bytes
+        + hw.sram_room(
+            (c.slots, cut.k * cut.n * weight.dtype.itemsize),
+            (c.slots - 1, cut.m * cut.n * op.result.dtype.itemsize),
+        ),
+        acc_bytes=2 * np.asarray(one.acc_bytes),
+    )

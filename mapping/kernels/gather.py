@@ -7,6 +7,8 @@ import numpy as np
 
 from npusim import Claim, Hardware, Operation, Tiles, kernel, pow2
 
+from ._reuse import times_read
+
 
 @kernel("Gather", space={"rows": pow2(1, 512), "columns": pow2(64, 16384)})
 def gather(t: Tiles, op: Operation, *, rows: int = 64, columns: int = 4096, slots: int = 2) -> None:
@@ -36,16 +38,18 @@ def _extent(op: Operation) -> tuple[int, int, int]:
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     outer, _, inner = _extent(op)
     count, item = prod(op.given("indices").shape), op.given("data").dtype.itemsize
+    number = op.given("indices").dtype.itemsize
     rows, columns = np.minimum(c.rows, max(count, 1)), np.minimum(c.columns, max(inner, 1))
-    items = outer * -(-count // rows) * -(-inner // columns)
+    blocks, pieces = -(-count // rows), -(-inner // columns)
     tile = rows * columns * item
     moved = op.result.size_bytes
+    listed = times_read([(outer, False), (blocks, True), (pieces, False)], c.slots, hw.cores)
     return Claim(
         exposed_cycles=2 * hw.start_cycles(tile, columns * item) + hw.store_cycles(tile),
-        dram_read_bytes=moved + items * rows * op.given("indices").dtype.itemsize,
+        dram_read_bytes=moved + count * number * listed,
         dram_write_bytes=moved,
         run_bytes=columns * item,
-        sram_bytes=c.slots * (tile + rows * 8) + 256,
-        rounds=2 * -(-items // hw.cores),
+        sram_bytes=hw.sram_room((c.slots, rows * number), (c.slots, tile)),
+        rounds=2 * -(-outer * blocks * pieces // hw.cores),
         slots=c.slots,
     )

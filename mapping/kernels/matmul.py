@@ -17,10 +17,12 @@ from npusim import (
     kernel,
     pow2,
 )
+from npusim.plan.chain import Operand
 
 from ._integers import Product, integer_group, product_group
-from ._multiply import Multiplier, Tiling, Traffic, product_claim
-from ._product import operands, sizes
+from ._multiply import Multiplier, Tiling
+from ._product import operands
+from ._product_claim import Leaving, Traffic, product_claim
 
 
 @kernel(
@@ -63,7 +65,7 @@ def matmul(
     out = t.sram(C.dtype, work.m, work.n, name="out")
 
     def finish(piece: Piece, sums: Tile, parts: Along) -> None:
-        scaled = _scaled(t, op, piece, sums)
+        scaled = sums if product.integer else _scaled(t, op, piece, sums)
         t.store(piece, scaled, via=out, epilogue=product.epilogue, add_over=parts)
 
     work.run(A, B, C, finish, product.zero(0), product.zero(1))
@@ -73,8 +75,21 @@ def matmul(
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     product = Product(op)
     traffic = Traffic(product.tensor(0), product.tensor(1), op.result)
-    claim = product_claim(hw, sizes(op), traffic, product.chain, c)
+    claim = product_claim(hw, op, traffic, _leaving(op, product), c)
     return replace(claim, legal=claim.legal & ((op.kind == "MatMul") | (c.grid.k == 1)))
+
+
+def _leaving(op: Operation, product: Product) -> Leaving:
+    """What `_scaled` and the chain behind do to each tile."""
+    if op.kind != "Gemm" or product.integer:
+        return Leaving(product.chain)
+    operations = int(op.attribute("alpha") != 1)
+    added = op.tensor("C")
+    if added is None:
+        return Leaving(product.chain, (), operations)
+    operations += 1 + (op.attribute("beta") != 1)
+    aligned = (1,) * (2 - len(added.shape)) + added.shape
+    return Leaving(product.chain, (Operand(added, aligned),), operations)
 
 
 def _scaled(t: Tiles, op: Operation, piece: Piece, sums: Tile) -> Tile:
@@ -84,8 +99,8 @@ def _scaled(t: Tiles, op: Operation, piece: Piece, sums: Tile) -> Tile:
     value: Value = sums if op.attribute("alpha") == 1 else sums * op.attribute("alpha")
     if op.tensor("C") is not None:
         added = op.C.axes("m n").broadcast(op.given("Y").shape)[piece.key[2:]]
-        full = sums.slot.buffer.shape
-        room = [min(have, most) for have, most in zip(added.shape, full, strict=True)]
-        bias = t.load(t.helper("bias", added.dtype, *room), added)
+        full = zip(added.strides, sums.slot.buffer.shape, strict=True)
+        room = t.helper("bias", added.dtype, *(most if stride else 1 for stride, most in full))
+        bias = t.load(room, added, keep=True)
         value = value + (bias if op.attribute("beta") == 1 else bias * op.attribute("beta"))
     return sums if value is sums else t.vec(sums, value)

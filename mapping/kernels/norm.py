@@ -6,7 +6,7 @@ import numpy as np
 
 from npusim import Claim, Hardware, Operation, Tiles, kernel, pow2
 
-from ._rows import normalized, view_rows
+from ._rows import normalized
 from ._statistics import RowNorm, norm_claim
 
 
@@ -18,7 +18,7 @@ from ._statistics import RowNorm, norm_claim
 def norm(t: Tiles, op: Operation, *, rows: int = 64, columns: int = 8192, slots: int = 2) -> None:
     """y = (x - mean) / sqrt(variance + epsilon) scale + bias; an RMS norm has no mean."""
     extent = normalized(op)
-    X, Y = view_rows(op.X, extent), view_rows(op.Y, extent)
+    X, Y = extent.view(op.X), extent.view(op.Y)
     rows, columns = min(rows, X.row.size), min(columns, X.column.size)
     row = RowNorm(t, op, X, rows, columns, slots)
     out = t.sram(Y.dtype, rows, columns, slots=2, name="out")
@@ -31,4 +31,4 @@ def norm(t: Tiles, op: Operation, *, rows: int = 64, columns: int = 8192, slots:
 
 @norm.claim
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
-    return norm_claim(op, hw, np.asarray(c.rows), np.asarray(c.columns), c.slots)
+    return norm_claim(op, hw, np.asarray(c.rows), np.asarray(c.columns), c.slots, 2)

@@ -24,9 +24,10 @@ from npusim.plan.chain import Chain
 from npusim.plan.claim import together
 
 from ._integers import Product
-from ._multiply import Multiplier, Tiling, Traffic, product_claim
-from ._product import operands, sizes
-from ._rows import normalized, view_rows
+from ._multiply import Multiplier, Tiling
+from ._product import operands
+from ._product_claim import Leaving, Traffic, product_claim
+from ._rows import normalized
 from ._statistics import RowNorm, norm_claim
 
 _ROWS, _COLUMNS = 8, 8192  # tiles of the normalization; long rows, few at a time
@@ -79,11 +80,11 @@ def norm_qkv(
     """Rows are normalized into shared SRAM (DRAM where it is too small) and multiplied there."""
     norm, *products = op.parts
     extent = normalized(norm)
-    X = view_rows(norm.X, extent)
+    X = extent.view(norm.X)
     rows, columns = min(_ROWS, X.row.size), min(_COLUMNS, X.column.size)
     result = norm.graph.tensors[norm.node.outputs[0]]
     normal = t.shared(result.dtype, X.row.size, X.column.size, axes="m k", name="normalized")
-    shown = view_rows(op.view(result.name), extent)
+    shown = extent.view(op.view(result.name))
     row = RowNorm(t, norm, X, rows, columns, slots)
     out = t.sram(result.dtype, rows, columns, slots=slots, name="normal")
     for _, r in t.deal(X.row.spans(rows)):
@@ -109,15 +110,21 @@ def norm_qkv(
 @norm_qkv.claim
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     norm, *products = op.parts
-    first = norm_claim(norm, hw, np.asarray(_ROWS), np.asarray(_COLUMNS), c.slots)
+    first = norm_claim(norm, hw, np.asarray(_ROWS), np.asarray(_COLUMNS), c.slots, c.slots)
     result = norm.graph.tensors[norm.node.outputs[0]]
     inside = result.size_bytes <= hw.shared_bytes
-    claims = [replace(first, dram_write_bytes=0 if inside else result.size_bytes)]
+    claims = [
+        replace(
+            first,
+            dram_write_bytes=0 if inside else result.size_bytes,
+            shared_bytes=result.size_bytes if inside else 0,
+        )
+    ]
+    room: Any = 0  # one set of buffers for all products, large enough for the widest
     for part in products:
-        traffic = Traffic(None if inside else result, part.given("B"), part.given("Y"))
-        claim = product_claim(hw, sizes(part), traffic, Chain(op.graph, (), frozenset()), c)
-        again = np.where(c.hold == "a", 1, -(-traffic.c.shape[-1] // (c.n * c.grid.n))) * c.grid.n
-        shared = result.size_bytes * again if inside else 0
-        own = np.asarray(claim.sram_bytes) * (part is products[0])  # one set of buffers for all
-        claims.append(replace(claim, shared_bytes=shared, sram_bytes=own))
-    return together(*claims)
+        traffic = Traffic(result, part.given("B"), part.given("Y"), inside)
+        claim = product_claim(hw, part, traffic, Leaving(Chain(op.graph, ())), c)
+        room = np.maximum(room, claim.sram_bytes)
+        claims.append(replace(claim, sram_bytes=0))
+    whole = together(*claims)
+    return replace(whole, sram_bytes=np.asarray(first.sram_bytes) + room)

@@ -94,19 +94,24 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     items = images * -(-channels // k) * -(-lines // r) * -(-width // q)
     tiles, elements = -(-items // hw.cores), k * r * q
     high, wide = p.reach(0, r), p.reach(1, q)
+    taps, average = p.windows.taps, op.kind == "AveragePool"
     room, leaving = k * high * wide * item, elements * op.result.dtype.itemsize
-    taps = p.windows.taps
-    average = op.kind == "AveragePool"
-    one = hw.vector_cycles((taps + 1) * elements, elements * average, 0, taps + 1)
-    counted = 4 * (high * wide + r * q) * average
+    fill = hw.vector_cycles(k * high * wide) * p.filled_share(r, q)
+    one = hw.vector_cycles((taps + 1) * elements, elements * average, 0, taps + 1) + fill
     run = np.where(q < width, 1, high) * wide * item
     return Claim(
         vector_cycles=tiles * one,
         exposed_cycles=hw.start_cycles(room, run) + one + hw.store_cycles(leaving),
-        dram_read_bytes=items * room,
+        dram_read_bytes=images * channels * p.read_per_channel(r, q) * item,
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run,
-        sram_bytes=c.slots * (room + leaving) + 4 * elements + counted + 256,
+        sram_bytes=hw.sram_room(
+            (c.slots, room),
+            (1, elements * (4 if average else item)),
+            (c.slots, leaving),
+            (average, high * wide * 4),  # what is counted where there is padding
+            (average, r * q * 4),
+        ),
         rounds=tiles,
         slots=c.slots,
     )

@@ -1,11 +1,12 @@
 """Sums, means and extremes over neighbouring axes, row by row; global pooling is one of them."""
 
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from npusim import Claim, Hardware, Operation, Tiles, Unsuited, View, kernel, pow2
+from npusim import Claim, Hardware, Operation, Tiles, Unsuited, kernel, pow2
+
+from ._rows import Rows, along
 
 _SUMS = ("ReduceSum", "ReduceMean", "GlobalAveragePool")
 
@@ -25,7 +26,8 @@ def reduce(
     """One pass over each row; partial results in fp32 (or the integers' own dtype)."""
     extent = _extent(op)
     result = op.view(op.result.name).axes("all")
-    X, Y = _input(op, extent), result.split("all", outer=extent[0], row=-1, one=1)
+    X = extent.view(op.view(op.given(_source(op)).name))
+    Y = result.split("all", outer=extent.outer, row=extent.rows, one=1)
     rows, columns = min(rows, X.row.size), min(columns, X.column.size)
     x = t.sram(X.dtype, rows, columns, slots=slots, name="x")
     kind = "fp32" if X.dtype.is_float else X.dtype
@@ -69,37 +71,31 @@ def _source(op: Operation) -> str:
     return "X" if op.kind.startswith("Global") else "data"
 
 
-def _extent(op: Operation) -> tuple[int, int, int]:
-    """(outer, rows, columns): the columns are reduced; rows are what follows them, if anything."""
-    shape, axes = op.given(_source(op)).shape, _axes(op)
+def _extent(op: Operation) -> Rows:
+    """The columns are reduced; axes of size 1 count for nothing."""
+    axes, shape = _axes(op), op.given(_source(op)).shape
     if not axes:
         raise Unsuited("no axis is reduced")
-    if axes != list(range(axes[0], axes[-1] + 1)):
-        raise Unsuited(f"axes {axes} are not neighbours")
-    outer, inner = prod(shape[: axes[0]]), prod(shape[axes[-1] + 1 :])
-    columns = prod(shape[axes[0] : axes[-1] + 1])
-    return (outer, inner, columns) if inner > 1 else (1, outer, columns)
-
-
-def _input(op: Operation, extent: tuple[int, int, int]) -> View:
-    outer, rows, columns = extent
-    flat = op.view(op.given(_source(op)).name).axes("all")
-    if outer == 1:
-        return flat.split("all", outer=1, row=rows, column=columns)
-    return flat.split("all", outer=outer, column=columns, row=rows).permute("outer row column")
+    long = [d for d in axes if shape[d] != 1] or axes[:1]
+    between = [d for d in range(long[0], long[-1]) if shape[d] != 1 and d not in axes]
+    if between:
+        raise Unsuited(f"axes {axes} are not neighbours: axis {between[0]} lies between")
+    return along(shape, long[0], long[-1])
 
 
 @reduce.claim
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
-    outer, rows, columns = _extent(op)
+    extent = _extent(op)
+    outer, rows, columns = extent.outer, extent.rows, extent.columns
     if columns == 0:
         raise Unsuited("a reduction over no elements")
-    item = op.given(_source(op)).dtype.itemsize
+    source = op.given(_source(op)).dtype
+    item = source.itemsize
     tall, wide = np.minimum(c.rows, rows), np.minimum(c.columns, columns)
     tiles = -(-outer * -(-rows // tall) // hw.cores)
     pieces = tiles * -(-columns // wide)
     tile = tall * wide * item
-    run = np.where(wide < columns, 1, tall) * wide * item if outer == 1 else tall * item
+    run = np.where(wide < columns, 1, tall) * wide * item if not extent.strided else tall * item
     vector = hw.vector_cycles(tiles * tall * (columns + 2), 0, 0, pieces + tiles)
     return Claim(
         vector_cycles=vector,
@@ -109,7 +105,11 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         dram_read_bytes=op.given(_source(op)).size_bytes,
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run,
-        sram_bytes=c.slots * (tile + tall * 8) + tall * 8 + 256,
+        sram_bytes=hw.sram_room(
+            (c.slots, tile),
+            (1, tall * (4 if source.is_float else item)),
+            (c.slots, tall * op.result.dtype.itemsize),
+        ),
         rounds=pieces,
         slots=c.slots,
     )

@@ -99,21 +99,23 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     rows, heads = np.minimum(c.rows, seq), np.minimum(c.heads, count)
     tiles = -(-batch * -(-seq // rows) // hw.cores)
     pieces = tiles * -(-count // heads)
-    item = x.dtype.itemsize
-    room, angles = rows * heads * size * item, 2 * rows * half * item
+    item, turn = x.dtype.itemsize, op.given("cos_cache").dtype.itemsize
+    room, angles = rows * heads * size * item, rows * half * turn
+    ids = op.tensor("position_ids")
+    number = ids.dtype.itemsize if ids is not None else 0
     work = pieces * rows * heads * (6 * half + max(size - 2 * half, 0))
-    vector_cycles = hw.vector_cycles(work, 0, 0, pieces * 2)
+    vector_cycles = hw.vector_cycles(work, 0, 0, pieces * (2 + (2 * half < size)))
     together = np.where(heads < count, heads, rows * heads) if packed else rows
     run = together * size * item
     return Claim(
         vector_cycles=vector_cycles,
-        exposed_cycles=hw.start_cycles(room + angles, run)
+        exposed_cycles=hw.start_cycles(room + 2 * angles, run)
         + vector_cycles / np.maximum(pieces, 1)
         + hw.store_cycles(room),
-        dram_read_bytes=x.size_bytes + 2 * batch * seq * half * item,
+        dram_read_bytes=x.size_bytes + batch * seq * (2 * half * turn + number),
         dram_write_bytes=x.size_bytes,
         run_bytes=run,
-        sram_bytes=2 * c.slots * room + 2 * angles + 16 * rows,
+        sram_bytes=hw.sram_room((2 * c.slots, room), (4, angles), (2, rows * number)),
         rounds=pieces,
         slots=c.slots,
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from npusim import Claim, Hardware, Operation, Tiles, kernel, pow2
 
-from ._rows import along, view_rows
+from ._rows import along
 
 
 @kernel("Softmax", "LogSoftmax", space={"rows": pow2(1, 512), "columns": pow2(256, 16384)})
@@ -15,7 +15,7 @@ def softmax(
 ) -> None:
     """Largest element, then the sum of exponentials, then the quotient, in fp32."""
     extent = along(op.given("input").shape, op.attribute("axis"))
-    X, Y = view_rows(op.input, extent), view_rows(op.output, extent)
+    X, Y = extent.view(op.input), extent.view(op.output)
     rows, columns = min(rows, X.row.size), min(columns, X.column.size)
     passes = -(-X.column.size // columns)
     x = t.sram(X.dtype, rows, columns, slots=slots if passes == 1 else slots + 1, name="x")
@@ -42,7 +42,8 @@ def softmax(
 
 @softmax.claim
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
-    outer, rows, columns = along(op.given("input").shape, op.attribute("axis"))
+    extent = along(op.given("input").shape, op.attribute("axis"))
+    outer, rows, columns = extent.outer, extent.rows, extent.columns
     item, out = op.given("input").dtype.itemsize, op.result.dtype.itemsize
     tall, wide = np.minimum(c.rows, rows), np.minimum(c.columns, columns)
     passes = -(-columns // wide)
@@ -61,7 +62,12 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         dram_read_bytes=reads,
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run,
-        sram_bytes=(c.slots + (passes > 1)) * tile + tall * wide * (4 + 2 * out) + 128 * tall,
+        sram_bytes=hw.sram_room(
+            (c.slots + (passes > 1), tile),
+            (1, tall * wide * 4),
+            (2, tall * 4),
+            (2, tall * wide * out),
+        ),
         rounds=tiles * np.where(passes == 1, 1, 3 * passes),
         slots=c.slots,
     )

@@ -99,7 +99,7 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         dram_write_bytes=total * item,
         run_bytes=run,
         gathered_bytes=tiles * tall * broad * (word if how.inner != how.last else item),
-        sram_bytes=c.slots * tile + 256,
+        sram_bytes=hw.sram_room((c.slots, tile)),
         rounds=tiles,
         slots=c.slots,
     )

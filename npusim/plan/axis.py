@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from npusim.program.kinds import LOOPS
 
 
 class Span:
@@ -31,25 +33,33 @@ class Span:
 
 
 class Loops:
-    """The loop indices at which instructions are emitted, for messages and listings."""
+    """The loop indices at which instructions are emitted, for messages and listings.
+
+    `indices` has room for the LOOPS outermost loops; -1 where a loop has not begun or has ended.
+    """
 
     __slots__ = ("axes", "indices", "moved")
 
     def __init__(self) -> None:
         self.axes: list[str] = []
-        self.indices: list[int] = []
+        self.indices: list[int] = [-1] * (LOOPS + 1)
         self.moved = True
 
     def slot(self, axis: str) -> int:
-        """The position that belongs to an axis name; made on first use."""
+        """The position of an axis in `indices`, made on first use; inner loops share the last."""
         if axis not in self.axes:
             self.axes.append(axis)
-            self.indices.append(-1)
-        return self.axes.index(axis)
+        return min(self.axes.index(axis), LOOPS)
 
-    def enter(self, slot: int, index: int) -> None:
-        """The loop of this slot has come to `index`; -1 when it has ended."""
-        self.indices[slot] = index
+    def arrive(self, slots: Sequence[int], indices: Sequence[int]) -> None:
+        """Several loops have come to these indices at once."""
+        for slot, index in zip(slots, indices, strict=True):
+            self.indices[slot] = index
+        self.moved = True
+
+    def leave(self, slot: int) -> None:
+        """The loop of this slot has ended."""
+        self.indices[slot] = -1
         self.moved = True
 
 
@@ -87,18 +97,21 @@ class Axis:
     def tiles(self, size: int) -> Iterator[Span]:
         """Loop over the pieces of `size`; instructions emitted meanwhile remember the index."""
         loops, slot = self._loops, self._loops.slot(self.name)
+        indices = loops.indices
         for span in self.spans(size):
-            loops.enter(slot, span.index)
+            indices[slot] = span.index
+            loops.moved = True
             yield span
-        loops.enter(slot, -1)
+        loops.leave(slot)
 
     def __iter__(self) -> Iterator[int]:
         """Loop over single positions."""
         loops, slot = self._loops, self._loops.slot(self.name)
         for position in range(self.start, self.start + self.size):
-            loops.enter(slot, position)
+            loops.indices[slot] = position
+            loops.moved = True
             yield position
-        loops.enter(slot, -1)
+        loops.leave(slot)
 
     def __len__(self) -> int:
         """Its extent."""

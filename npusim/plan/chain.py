@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
+from typing import Any
 
 from npusim.core.dtypes import DType
 from npusim.graph.ir import Graph, Node, Tensor
@@ -14,6 +16,7 @@ from npusim.plan.elementwise import express
 from npusim.plan.expression import Value
 from npusim.plan.view import View
 from npusim.program import vector_isa
+from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,20 @@ class Operand:
 
 
 @dataclass(frozen=True)
+class Form:
+    """A chain as one nested tuple over its operands, by name, and numbers."""
+
+    tree: Any
+    operands: tuple[str, ...]
+    numbers: tuple[float, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether one vector instruction takes it."""
+        return len(self.operands) <= VECTOR_SOURCES and len(self.numbers) <= VECTOR_IMMEDIATES
+
+
+@dataclass(frozen=True)
 class Chain:
     """Element-wise operators in order, which may read what is in `start` without loading it.
 
@@ -49,7 +66,8 @@ class Chain:
     start: Set[str] = frozenset()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def operands(self) -> list[Operand]:
+    @cached_property
+    def operands(self) -> tuple[Operand, ...]:
         """What must come from outside, once each."""
         inside = {*self.start, *(node.outputs[0] for node in self.nodes)}
         results = (self.graph.tensors[node.outputs[0]] for node in self.nodes)
@@ -63,31 +81,48 @@ class Chain:
                     if shape is None:
                         shape = _aligned(self.graph, node, index, tensor, rank)
                     found[name] = Operand(tensor, shape)
-        return list(found.values())
+        return tuple(found.values())
 
-    def loaded(self) -> list[Operand]:
+    @cached_property
+    def loaded(self) -> tuple[Operand, ...]:
         """Operands that are tensors rather than single numbers."""
-        return [operand for operand in self.operands() if operand.number is None]
+        return tuple(operand for operand in self.operands if operand.number is None)
 
-    def value(self, values: dict[str, Value]) -> Value:
+    @cached_property
+    def numbers(self) -> Mapping[str, float]:
+        """Operands that are single numbers."""
+        found = {operand.tensor.name: operand.number for operand in self.operands}
+        return {name: number for name, number in found.items() if number is not None}
+
+    @cached_property
+    def form(self) -> Form:
+        """The whole chain as one expression tree."""
+        stand_ins = {o.tensor.name: _Anything() for o in self.loaded}
+        stand_ins |= {name: _Anything() for name in self.start}
+        leaves: list[expression.Operand] = []
+        numbers: list[float] = []
+        tree = expression.flatten(self.value(stand_ins), leaves, numbers)
+        name_of = {id(leaf): name for name, leaf in stand_ins.items()}
+        return Form(tree, tuple(name_of[id(leaf)] for leaf in leaves), tuple(numbers))
+
+    def value(self, values: Mapping[str, Value]) -> Value:
         """The expression of the last result; `values` are the operands that were loaded."""
-        known = dict(values)
-        for operand in self.operands():
-            if operand.number is not None:
-                known[operand.tensor.name] = operand.number
+        known: dict[str, Value] = {**self.numbers, **values}
         for node in self.nodes:
-            given = [known[name] for _, name in _read(node)]
+            read = {name for _, name in _read(node)}
+            given = [known[name] if name in read else None for name in node.inputs]
             known[node.outputs[0]] = express(node, given, self.dtype(node.outputs[0]))
         return known[self.nodes[-1].outputs[0]]
 
     def work(self) -> dict[str, int]:
         """Operations per element of the result, by cost class, as if nothing were broadcast."""
-        values: dict[str, Value] = {o.tensor.name: _Anything() for o in self.loaded()}
-        values |= {name: _Anything() for name in self.start}
-        leaves: list[expression.Operand] = []
-        tree = expression.flatten(self.value(values), leaves, [], lambda leaf: leaf)
-        done = vector_isa.work(tree, [(1,)] * len(leaves))
+        done = vector_isa.work(self.form.tree, [(1,)] * len(self.form.operands))
         return {str(kind): count for kind, count in done.items()}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the last result."""
+        return self.graph.tensors[self.nodes[-1].outputs[0]].shape
 
     def dtype(self, tensor: str) -> DType:
         """Element format of a tensor of the chain."""

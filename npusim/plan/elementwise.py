@@ -62,11 +62,9 @@ def _compare(operation: str, value: Value) -> Expression:
     return Expression(operation, value, 0.0)
 
 
-def _clip(x: Sequence[Value], a: Attribute) -> Value:
-    low = x[1] if len(x) > 1 else None
-    high = x[2] if len(x) > 2 else None
-    value = x[0] if low is None else Expression("max", x[0], low)
-    return value if high is None else Expression("min", value, high)
+def _clip(value: Value, low: Value | None = None, high: Value | None = None) -> Value:
+    above = value if low is None else Expression("max", value, low)
+    return above if high is None else Expression("min", above, high)
 
 
 def _gelu(x: Sequence[Value], a: Attribute) -> Value:
@@ -91,11 +89,10 @@ def _dequantized(x: Sequence[Value], a: Attribute) -> Value:
 
 _OTHERS: Mapping[str, Callable[[Sequence[Value], Attribute], Value]] = MappingProxyType(
     {
-        "Clip": _clip,
         "DequantizeLinear": _dequantized,
         "Div": lambda x, a: Expression("div", x[0], x[1]),
         "Elu": lambda x, a: vector.where(
-            _compare("gt", x[0]), x[0], a("alpha") * (Expression("exp", x[0]) - 1.0)
+            _compare("gt", x[0]), x[0], a("alpha") * Expression("expm1", x[0])
         ),
         "Expand": lambda x, a: x[0],
         "Gelu": _gelu,
@@ -114,23 +111,26 @@ _OTHERS: Mapping[str, Callable[[Sequence[Value], Attribute], Value]] = MappingPr
 
 def names() -> tuple[str, ...]:
     """Operators that `express` knows."""
-    return tuple(sorted({*_BINARY, *_UNARY, *_OTHERS, "Cast", "QuantizeLinear"}))
+    return tuple(sorted({*_BINARY, *_UNARY, *_OTHERS, "Cast", "Clip", "QuantizeLinear"}))
 
 
-def express(node: Node, operands: Sequence[Value], out: DType) -> Value:
+def express(node: Node, operands: Sequence[Value | None], out: DType) -> Value:
     """The expression of an element-wise operator; rounding to `out` is left to the destination.
 
-    Absent trailing inputs are left out of `operands`.
+    Absent inputs are None, or left out at the end.
     """
+    given = [operand for operand in operands if operand is not None]
+    if node.op == "Clip":
+        return _clip(given[0], *operands[1:])
     if node.op == "Cast":
-        return _cast(operands[0], out)
+        return _cast(given[0], out)
     if node.op == "QuantizeLinear":
-        return _quantized(operands, out)
+        return _quantized(given, out)
     if node.op in _UNARY:
-        return Expression(_UNARY[node.op], operands[0])
+        return Expression(_UNARY[node.op], given[0])
     if node.op in _BINARY:
-        return _chain(_BINARY[node.op], operands)
-    return _OTHERS[node.op](operands, lambda name: operator(node.op).attribute(node, name))
+        return _chain(_BINARY[node.op], given)
+    return _OTHERS[node.op](given, lambda name: operator(node.op).attribute(node, name))
 
 
 def _cast(value: Value, out: DType) -> Value:

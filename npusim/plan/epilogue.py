@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from npusim.plan.chain import Chain, Operand
 from npusim.plan.evaluate import evaluate
-from npusim.plan.expression import Value
 from npusim.plan.mistakes import mistake
 from npusim.plan.tile import Buffer, Tile
 from npusim.plan.view import Piece, View
@@ -24,6 +23,7 @@ class Epilogue:
     chain: Chain
     view: Callable[[str], View]
     shows_start: bool = True
+    _views: dict[tuple[str, View], View] = field(default_factory=dict)
 
     @property
     def start(self) -> str:
@@ -36,19 +36,26 @@ class Epilogue:
         if via is None:
             raise mistake("an epilogue needs a buffer to leave through: store(..., via=...)")
         if self.shows_start:
-            t.holds(self.view(self.start).like(piece.view)[piece.key], tile)
-        return evaluate(t, via, self.value(t, piece, tile, via))
-
-    def value(self, t: Tiles, piece: Piece, start: Value, via: Buffer) -> Value:
-        """The chain as an expression of `start`; its other operands are loaded tile by tile."""
-        values = {o.tensor.name: self.load(t, o, piece, via) for o in self.chain.loaded()}
-        return self.chain.value({**values, self.start: start})
+            shown = Operand(self.chain.graph.tensors[self.start], self.chain.shape)
+            t.holds(self._like(shown, piece.view)[piece.key], tile)
+        tiles = {o.tensor.name: self.load(t, o, piece, via) for o in self.chain.loaded}
+        tiles[self.start] = tile
+        return evaluate(t, via, self.chain, tiles)
 
     def load(self, t: Tiles, operand: Operand, piece: Piece, via: Buffer) -> Tile:
         """The part of an operand that belongs to a piece of the result."""
         tensor = operand.tensor
-        source = operand.aligned(self.view(tensor.name)).like(piece.view)[piece.key]
+        source = self._like(operand, piece.view)[piece.key]
         room = [
-            1 if size == 1 else most for size, most in zip(source.shape, via.shape, strict=True)
+            most if stride else 1 for stride, most in zip(source.strides, via.shape, strict=True)
         ]
         return t.load(t.helper(tensor.name, tensor.dtype, *room), source, keep=True)
+
+    def _like(self, operand: Operand, result: View) -> View:
+        """A tensor with the axes of the result."""
+        name = operand.tensor.name
+        known = self._views.get((name, result))
+        if known is None:
+            aligned = operand.aligned(self.view(name))
+            known = self._views[name, result] = aligned.like(result, self.chain.shape)
+        return known

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING
 
-from npusim.core.dtypes import dtype
+from npusim.core.dtypes import DType, dtype
+from npusim.plan.chain import Chain
 from npusim.plan.expression import Expression, Operand, Value, flatten
 from npusim.plan.tile import Buffer, Tile
 from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES
@@ -13,19 +16,62 @@ if TYPE_CHECKING:
     from npusim.plan.tiles import Tiles
 
 
-def evaluate(t: Tiles, destination: Buffer, value: Value) -> Tile:
-    """`t.vec` in as many instructions as it takes; what is between them stays in fp32.
+def evaluate(
+    t: Tiles, destination: Buffer | Tile, chain: Chain, tiles: Mapping[str, Operand]
+) -> Tile:
+    """The last result of a chain for tiles of its operands, in as many instructions as it takes.
 
-    Integers stay integers (int64) between instructions.
+    What is between instructions stays in fp32; integers stay integers (int64).
     """
-    return t.vec(destination, _Cutter(t, destination).fitted(value))
+    form = chain.form
+    if form.fits:
+        leaves = [tiles[name] for name in form.operands]
+        return t.compute(destination, form.tree, leaves, form.numbers)
+    number = count(1)
+    buffer = destination.slot.buffer if isinstance(destination, Tile) else destination
+
+    def keep(value: Value, kind: DType) -> Operand:
+        room = t.helper(f"step {next(number)} {kind}", kind, *buffer.shape)
+        return t.vec(room, value)
+
+    cutter = _Cutter(keep, lambda leaf: t.tile(leaf).dtype)
+    return t.vec(destination, cutter.fitted(chain.value(tiles)))
+
+
+def steps(chain: Chain) -> list[DType]:
+    """Formats of what `evaluate` keeps between a chain's instructions, each as large as a tile."""
+    made: list[DType] = []
+    if chain.form.fits:
+        return made
+    stands_for: dict[Operand, DType] = {}
+
+    def stand_in(kind: DType) -> Operand:
+        operand = _Anything()
+        stands_for[operand] = kind
+        return operand
+
+    def keep(value: Value, kind: DType) -> Operand:
+        made.append(kind)
+        return stand_in(kind)
+
+    values = {o.tensor.name: stand_in(o.tensor.dtype) for o in chain.loaded}
+    values |= {name: stand_in(chain.dtype(name)) for name in chain.start}
+    _Cutter(keep, stands_for.__getitem__).fitted(chain.value(values))
+    return made
+
+
+class _Anything(Operand):
+    """Stands for a tile whose shape does not matter."""
 
 
 class _Cutter:
-    def __init__(self, t: Tiles, like: Buffer) -> None:
-        self._t = t
-        self._like = like
-        self._made = 0
+    """Makes expressions fit; `keep` finds a place for a part that is computed before the rest."""
+
+    def __init__(
+        self, keep: Callable[[Value, DType], Operand], dtype_of: Callable[[Operand], DType]
+    ) -> None:
+        self._keep = keep
+        self._dtype_of = dtype_of
 
     def fitted(self, value: Value) -> Value:
         """An equal value that one instruction can compute."""
@@ -38,19 +84,16 @@ class _Cutter:
                 value = Expression(value.operation, *operands)
         return value
 
-    def _kept(self, value: Value) -> Tile:
+    def _kept(self, value: Value) -> Operand:
         leaves, _ = _parts(value)
-        floats = any(self._t.tile(leaf).dtype.is_float for leaf in leaves)
-        kind = dtype("fp32" if floats or _makes_floats(value) else "int64")
-        self._made += 1
-        room = self._t.helper(f"step {self._made} {kind}", kind, *self._like.shape)
-        return self._t.vec(room, value)
+        floats = any(self._dtype_of(leaf).is_float for leaf in leaves)
+        return self._keep(value, dtype("fp32" if floats or _makes_floats(value) else "int64"))
 
 
 def _parts(value: Value) -> tuple[list[Operand], list[float]]:
     leaves: list[Operand] = []
     numbers: list[float] = []
-    flatten(value, leaves, numbers, lambda leaf: leaf)
+    flatten(value, leaves, numbers)
     return leaves, numbers
 
 

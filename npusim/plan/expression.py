@@ -6,13 +6,14 @@ are not known while a plan is written, so an expression has no truth value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from npusim.core.errors import InputError, Problem, choose_from
+from npusim.core.errors import choose_from
+from npusim.plan.mistakes import mistake
 
 Scalar = int | float | np.number[Any]
 
@@ -25,6 +26,7 @@ _UFUNCS: Mapping[str, str] = MappingProxyType(
         "cos": "cos",
         "divide": "div",
         "exp": "exp",
+        "expm1": "expm1",
         "floor": "floor",
         "log": "log",
         "maximum": "max",
@@ -109,16 +111,14 @@ class Operand:
         name = _UFUNCS.get(ufunc.__name__)
         if name is None or method != "__call__" or options:
             hints = choose_from(ufunc.__name__, list(_UFUNCS))
-            raise InputError(Problem(f"the vector unit has no np.{ufunc.__name__}", hints=hints))
+            raise mistake(f"the vector unit has no np.{ufunc.__name__}", *hints)
         return Expression(name, *inputs)
 
     def __bool__(self) -> bool:
-        raise InputError(
-            Problem(
-                "a tile has no truth value: a kernel may branch on shapes, choices and hardware, "
-                "never on values",
-                hints=("write vector.where(condition, a, b) instead",),
-            )
+        raise mistake(
+            "a tile has no truth value: a kernel may branch on shapes, choices and hardware, "
+            "never on values",
+            "write vector.where(condition, a, b) instead",
         )
 
 
@@ -137,30 +137,21 @@ Value = Operand | int | float | np.number[Any]
 
 def _reduce(operation: str, operand: Operand, axis: str) -> Expression:
     if axis != "row":
-        raise InputError(Problem(f"reductions run along 'row', found axis={axis!r}"))
+        raise mistake(f"reductions run along 'row', found axis={axis!r}")
     return Expression(operation, operand)
 
 
-def flatten(
-    value: Value, leaves: list[Operand], numbers: list[float], resolve: Callable[[Operand], Operand]
-) -> Any:
-    """The nested tuple of an expression; fills its distinct leaves and its numbers.
-
-    `resolve` maps a buffer to the tile it holds now.
-    """
+def flatten(value: Value, leaves: list[Operand], numbers: list[float]) -> Any:
+    """The nested tuple of an expression; fills its distinct leaves and its distinct numbers."""
     if isinstance(value, Expression):
-        parts = [flatten(operand, leaves, numbers, resolve) for operand in value.operands]
-        return (value.operation, *parts)
+        return (value.operation, *[flatten(part, leaves, numbers) for part in value.operands])
     if isinstance(value, Operand):
-        leaf = resolve(value)
-        for slot, known in enumerate(leaves):
-            if known is leaf:
+        for slot, leaf in enumerate(leaves):
+            if leaf is value:
                 return ("source", slot)
-        leaves.append(leaf)
+        leaves.append(value)
         return ("source", len(leaves) - 1)
     number = float(value)
-    for slot, known_number in enumerate(numbers):
-        if known_number == number:
-            return ("immediate", slot)
-    numbers.append(number)
-    return ("immediate", len(numbers) - 1)
+    if number not in numbers:
+        numbers.append(number)
+    return ("immediate", numbers.index(number))

@@ -9,8 +9,15 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from npusim.core.errors import InputError
-from npusim.plan.axis import Axis, Loops
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from npusim.plan.axis import Axis, Loops, Span
+from npusim.plan.mistakes import mistake
+
+Ints = NDArray[np.int64]
+#: Loop indices and positions of one piece of work.
+Item = tuple[tuple[int, ...], tuple[Any, ...]]
 
 #: A share of an axis is a multiple of this where the axis is long enough.
 _GRAIN = 32
@@ -23,7 +30,7 @@ class Grid:
 
     def __init__(self, **parts: int) -> None:
         if any(count < 1 for count in parts.values()):
-            raise InputError(f"Grid: every axis needs at least one core, found {parts}")
+            raise mistake(f"Grid: every axis needs at least one core, found {parts}")
         self.parts: Mapping[str, int] = {axis: n for axis, n in parts.items() if n > 1}
 
     def __getattr__(self, axis: str) -> int:
@@ -46,11 +53,11 @@ class Grid:
         """The cores of the grid with their positions, last core first."""
         strange = sorted(set(self.parts) - set(axes))
         if strange:
-            raise InputError(
+            raise mistake(
                 f"{self}: no axis {', '.join(strange)} to split; the axes are {', '.join(axes)}"
             )
         if self.cores > cores:
-            raise InputError(f"{self} needs {self.cores} cores, the machine has {cores}")
+            raise mistake(f"{self} needs {self.cores} cores, the machine has {cores}")
         counts = {axis: self.parts.get(axis, 1) for axis in axes}
         positions = list(product(*(range(n) for n in counts.values())))
         for core in reversed(range(len(positions))):
@@ -96,6 +103,11 @@ class Place:
         """The cores that differ from this one in `axis` only."""
         return Along(self.position[axis], self.counts[axis])
 
+    def over(self, axes: Sequence[Axis]) -> Place:
+        """The same place, cores without a share of these axes left out of the counts."""
+        counts = {axis.name: min(self.counts[axis.name], axis.size) for axis in axes}
+        return Place(self.core, self.position, counts)
+
 
 @dataclass(frozen=True, slots=True)
 class Along:
@@ -106,27 +118,60 @@ class Along:
 
 
 def shares(axis: Axis, place: Place, loops: Loops) -> Axis:
-    """The slice of an axis that belongs to a place: equal shares, rounded up to a grain."""
-    parts = place.counts[axis.name]
-    chunk = -(-axis.size // parts)
-    if axis.size >= parts * _GRAIN:
-        chunk = -(-chunk // _GRAIN) * _GRAIN
-    start = min(chunk * place.position[axis.name], axis.size)
-    return Axis(axis.name, axis.start + start, min(chunk, axis.size - start), loops)
+    """The slice of an axis that belongs to a place."""
+    low, high = share(axis.size, place.counts[axis.name], place.position[axis.name])
+    return Axis(axis.name, axis.start + int(low), int(high - low), loops)
+
+
+def share(extent: ArrayLike, parts: ArrayLike, number: int) -> tuple[Ints, Ints]:
+    """[start, stop) of one of the shares into which `parts` cores cut an axis; arrays broadcast.
+
+    Shares are whole grains where there are enough of them, equal but for one grain, the longer
+    ones first, and the very last is clipped; only where cores outnumber positions do the last
+    ones get nothing.
+    """
+    extent, parts = np.asarray(extent, np.int64), np.asarray(parts, np.int64)
+    grain = np.where(extent >= parts * _GRAIN, _GRAIN, 1)
+    each, extra = np.divmod(-(-extent // grain), parts)
+    start, stop = (n * each + np.minimum(n, extra) for n in (number, number + 1))
+    return np.minimum(start * grain, extent), np.minimum(stop * grain, extent)
+
+
+def largest_share(extent: ArrayLike, parts: ArrayLike) -> Ints:
+    """Extent of the longest share, which the first core has; arrays broadcast."""
+    start, stop = share(extent, parts, 0)
+    return stop - start
+
+
+def tiles_of_shares(extent: ArrayLike, parts: ArrayLike, size: ArrayLike) -> Ints:
+    """Tiles of at most `size` in all shares of an axis together; arrays broadcast."""
+    parts, size = np.asarray(parts, np.int64), np.asarray(size, np.int64)
+    count = np.zeros(np.broadcast_shapes(parts.shape, size.shape), np.int64)
+    for number in range(int(parts.max())):
+        start, stop = share(extent, parts, number)
+        count = count + np.where(number < parts, -((start - stop) // size), 0)
+    return count
 
 
 def spread(
     axes: Sequence[Axis | Sequence[Any]], cores: int, weigh: Callable[..., float] | None
-) -> list[list[tuple[Any, ...]]]:
-    """All combinations of positions, dealt to cores; see Tiles.deal."""
-    items = list(product(*(_positions(axis) for axis in axes)))
+) -> list[list[Item]]:
+    """All combinations of positions as (indices, positions), dealt to cores; see Tiles.deal."""
+    positions = [_positions(axis) for axis in axes]
+    items: list[Item] = list(
+        zip(
+            product(*([index for index, _ in listed] for listed in positions)),
+            product(*([position for _, position in listed] for listed in positions)),
+            strict=True,
+        )
+    )
     if weigh is None:
-        share, extra = divmod(len(items), cores)
-        ends = [share * (c + 1) + min(c + 1, extra) for c in range(cores)]
+        each, extra = divmod(len(items), cores)
+        ends = [each * (c + 1) + min(c + 1, extra) for c in range(cores)]
         return [items[low:high] for low, high in zip([0, *ends], ends, strict=False)]
-    hands: list[list[tuple[Any, ...]]] = [[] for _ in range(cores)]
+    hands: list[list[Item]] = [[] for _ in range(cores)]
     least = [(0.0, core) for core in range(cores)]
-    weights = [float(weigh(*item)) for item in items]
+    weights = [float(weigh(*item)) for _, item in items]
     for number in sorted(range(len(items)), key=lambda n: (-weights[n], n)):
         load, core = heapq.heappop(least)
         hands[core].append(items[number])
@@ -134,7 +179,8 @@ def spread(
     return hands
 
 
-def _positions(axis: Axis | Sequence[Any]) -> Sequence[Any]:
+def _positions(axis: Axis | Sequence[Any]) -> list[tuple[int, Any]]:
+    """(loop index, position) of everything along an axis."""
     if isinstance(axis, Axis):
-        return range(axis.start, axis.start + axis.size)
-    return axis
+        return [(n, n) for n in range(axis.start, axis.start + axis.size)]
+    return [(p.index if isinstance(p, Span) else n, p) for n, p in enumerate(axis)]

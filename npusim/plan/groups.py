@@ -32,8 +32,9 @@ class Unit:
 
     @property
     def operators(self) -> str:
-        """ONNX names of its operators."""
-        return "+".join(node.op for node in self.nodes)
+        """ONNX names of its operators, first that for which the group was found."""
+        nodes = sorted(self.nodes, key=lambda node: node.name != self.found_for)
+        return "+".join(node.op for node in nodes)
 
     @property
     def title(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,6 +15,7 @@ from npusim.hw.closed_forms import (
     dram_round_trip_cycles,
 )
 from npusim.hw.machine import Machine
+from npusim.plan.room import ACC_ALIGNMENT_BYTES
 
 
 class Hardware:
@@ -40,6 +43,14 @@ class Hardware:
     def shared_bytes(self) -> int:
         """Shared SRAM, 0 if there is none."""
         return self.machine.shared_sram.size_bytes if self.machine.shared_sram else 0
+
+    def sram_room(self, *buffers: tuple[ArrayLike, ArrayLike]) -> Ints:
+        """Scratchpad that buffers take, each given as (slots, bytes of one slot)."""
+        return _room(buffers, self.machine.core.sram.bank_width_bytes)
+
+    def acc_room(self, *buffers: tuple[ArrayLike, ArrayLike]) -> Ints:
+        """Accumulator bytes that buffers take, each given as (slots, bytes of one slot)."""
+        return _room(buffers, ACC_ALIGNMENT_BYTES)
 
     def runs(self, dtype_name: str) -> bool:
         """Whether the matrix unit takes operands of this dtype."""
@@ -117,6 +128,14 @@ class Hardware:
             machine.dram_bytes_per_cycle / machine.cores, machine.core.dma.port_bytes_per_cycle
         )
         return np.asarray(np.ceil(latency + np.asarray(size_bytes) / share))
+
+
+def _room(buffers: Sequence[tuple[ArrayLike, ArrayLike]], alignment_bytes: int) -> Ints:
+    total = np.zeros((), np.int64)
+    for slots, size_bytes in buffers:
+        slot = -(-np.asarray(size_bytes, np.int64) // alignment_bytes) * alignment_bytes
+        total = total + np.asarray(slots, np.int64) * slot
+    return total
 
 
 def _tiled(extent: ArrayLike, tile: ArrayLike) -> list[tuple[Ints, Ints]]:

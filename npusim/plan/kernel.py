@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npusim.core.errors import InputError, Problem, choose_from, source_place
+from npusim.core.modules import placing_errors
 from npusim.graph.ir import Graph, Node
 from npusim.plan.claim import Claim
 from npusim.plan.grid import Splits
 from npusim.plan.hardware import Hardware
+from npusim.plan.mistakes import kernel_line
 from npusim.plan.operation import Operation
+
+if TYPE_CHECKING:
+    from npusim.plan.tiles import Tiles
 
 Options = Sequence[Any] | Splits
 Body = Callable[..., None]
@@ -55,22 +61,38 @@ class Kernel:
 
     def __call__(self, **choices: Any) -> Use:
         """This kernel with some choices made; the others are left to its claim."""
+        place = kernel_line()
         problems = [
             Problem(
                 f"kernel {self.name} has no choice {name!r}",
-                hints=choose_from(name, list(self.defaults)),
+                place,
+                choose_from(name, list(self.defaults)),
             )
             for name in choices
             if name not in self.defaults
         ]
         problems += [
-            Problem(f"kernel {self.name}: {name}={value!r} is not like {self.defaults[name]!r}")
+            Problem(
+                f"kernel {self.name}: {name}={value!r} is not like {self.defaults[name]!r}", place
+            )
             for name, value in choices.items()
             if name in self.defaults and not _alike(value, self.defaults[name])
         ]
         if problems:
             raise InputError(*problems)
         return Use(self, choices)
+
+    def emit(self, t: Tiles, op: Operation, choices: Mapping[str, Any]) -> None:
+        """Run the body; InputError at its line for whatever goes wrong inside, or Unsuited."""
+        with _blaming(self.body):
+            self.body(t, op, **choices)
+
+    def price(self, op: Operation, hw: Hardware, points: Any) -> Claim:
+        """The claim for these points; errors as those of the body."""
+        if self.pricing is None:
+            raise Unsuited(f"kernel {self.name} states no claim")
+        with _blaming(self.pricing):
+            return self.pricing(op, hw, points)
 
     @property
     def summary(self) -> str:
@@ -123,6 +145,19 @@ def kernel(
         return Kernel(body.__name__, body, operators, dict(space or {}), group, find, defaults)
 
     return declare
+
+
+@contextmanager
+def _blaming(function: Callable[..., Any]) -> Iterator[None]:
+    """Place errors at the line of the function that they came from; Unsuited passes."""
+    refused: Unsuited | None = None
+    with placing_errors(Path(function.__code__.co_filename)):
+        try:
+            yield
+        except Unsuited as why:
+            refused = why
+    if refused is not None:
+        raise refused
 
 
 def _alike(value: Any, default: Any) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from npusim.core.errors import InputError, Problem, choose_from
+import numpy as np
+
+from npusim.core.errors import InputError, Place, Problem, choose_from
 from npusim.graph.ir import Graph
 from npusim.graph.ops import operator
 from npusim.hw.machine import Machine
 from npusim.plan.axis import Loops
 from npusim.plan.hardware import Hardware
-from npusim.plan.kernel import Kernel
-from npusim.plan.language import Plan
+from npusim.plan.kernel import Kernel, Unsuited
+from npusim.plan.language import Plan, Step
 from npusim.plan.operation import Operation
 from npusim.plan.place import Placement
 from npusim.plan.room import Room
@@ -38,6 +42,25 @@ def lower(
     graph: Graph, machine: Machine, plan: Plan, kernels: Sequence[Kernel], allow_host: bool = True
 ) -> Lowered:
     """The tile program of a model on a machine under a plan; see select.select for errors."""
+    with _no_collection():
+        return _lowered(graph, machine, plan, kernels, allow_host)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Emitting makes millions of short-lived tuples and no cycles: collecting only costs time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _lowered(
+    graph: Graph, machine: Machine, plan: Plan, kernels: Sequence[Kernel], allow_host: bool
+) -> Lowered:
     decisions = select(graph, machine, plan, kernels, allow_host)
     builder = Builder(machine.cores, machine.core.dma.queues)
     room = Room(builder, machine)
@@ -95,8 +118,12 @@ def _emit_kernel(
     op = Operation(
         graph, decision.unit.nodes, node, machine, lambda name: placement.locate(name, loops)
     )
+    claim = decision.choice.claim
+    room.begin(int(np.max(claim.sram_bytes)), int(np.max(claim.acc_bytes)))
     try:
-        kernel.body(Tiles(builder, machine, room, loops), op, **choices)
+        kernel.emit(Tiles(builder, machine, room, loops), op, choices)
+    except Unsuited as why:
+        raise _explained(InputError(str(why)), graph, machine, decision) from None
     except InputError as error:
         raise _explained(error, graph, machine, decision) from error
     room.release()
@@ -122,12 +149,18 @@ def _explained(error: InputError, graph: Graph, machine: Machine, decision: Deci
             replace(
                 p,
                 message=f"{where}{decision.unit.title}, kernel {kernel.name}: {p.message}",
-                place=step.place if step and step.place else p.place,
+                place=_place(p, step, decision.choice.fits),
                 hints=(*p.hints, *hints),
             )
             for p in error.problems
         )
     )
+
+
+def _place(problem: Problem, step: Step | None, fits: bool) -> Place | None:
+    """Tiles that are too large are the step's mistake; all else is the kernel's, where it says."""
+    of_step = step.place if step else None
+    return (problem.place or of_step) if fits else (of_step or problem.place)
 
 
 def _spelled(kernel: Kernel, fitting: Mapping[str, object], made: Mapping[str, object]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
 from npusim.core.errors import InputError, Place, Problem, source_place
 
 _HERE = Path(__file__).resolve().parent
+#: Stands between a kernel's `with` and what it enters.
+_CONTEXTLIB = Path(contextlib.__file__)
 
 
 def mistake(message: str, *hints: str) -> InputError:
@@ -20,7 +23,7 @@ def kernel_line() -> Place | None:
     frame = sys._getframe(1)
     while frame is not None:
         file = Path(frame.f_code.co_filename)
-        if file.parent != _HERE and file.suffix == ".py":
+        if file.parent != _HERE and file != _CONTEXTLIB and file.suffix == ".py":
             return source_place(file, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]
     return None

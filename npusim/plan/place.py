@@ -44,7 +44,7 @@ class Placement:
         return _copy(view, loops)
 
     def _place(self, tensor: Tensor, space: Space) -> None:
-        cache = _grows_into(self.graph, tensor.name)
+        cache = grows_into(self.graph, tensor.name)
         if cache is not None:
             self._place_inside(tensor, self.graph.tensors[cache], space)
         elif tensor.name not in self._views:
@@ -94,7 +94,7 @@ def _needed(graph: Graph) -> list[str]:
     return [t.name for t in sorted(tensors, key=lambda t: roles[t.role])]
 
 
-def _grows_into(graph: Graph, name: str) -> str | None:
+def grows_into(graph: Graph, name: str) -> str | None:
     """The graph output that a cache given as graph input grows into, if it does."""
     if name not in graph.inputs:
         return None

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Alignment of tensors in DRAM and shared SRAM; a multiple of every request size.
 TENSOR_ALIGNMENT_BYTES = 4096
+#: Alignment of tiles in the accumulators; in the scratchpad it is a bank's width.
+ACC_ALIGNMENT_BYTES = 64
 
 
 class Room:
@@ -32,6 +34,7 @@ class Room:
         self.machine = machine
         self._arenas = self._empty(machine)
         self._held: list[tuple[Arena, int]] = []
+        self._claimed: dict[Space, int] = {}
 
     @staticmethod
     def _empty(machine: Machine) -> dict[tuple[Space, int], Arena]:
@@ -42,15 +45,21 @@ class Room:
             arenas[Space.SHARED, -1] = Arena(size, TENSOR_ALIGNMENT_BYTES)
         for number in range(machine.cores):
             arenas[Space.SRAM, number] = Arena(core.sram.size_bytes, core.sram.bank_width_bytes)
-            arenas[Space.ACC, number] = Arena(core.accumulators.size_bytes)
+            size = core.accumulators.size_bytes
+            arenas[Space.ACC, number] = Arena(size, ACC_ALIGNMENT_BYTES)
         return arenas
+
+    def begin(self, sram_bytes: int, acc_bytes: int) -> None:
+        """A kernel begins that claims so much of each core; it gets that in one piece."""
+        self._claimed = {Space.SRAM: sram_bytes, Space.ACC: acc_bytes}
 
     def place(self, buffer: Buffer, core: int, slot_of: int, others: Sequence[Buffer]) -> int:
         """The number of a new slot of a kernel's buffer, freed by `release`."""
         arena = self._arenas[buffer.space, core]
         if not any(held is arena for held, _ in self._held):
             same = (b for b in others if b.space is buffer.space)
-            arena.make_way(sum(b.slots * b.slot_bytes for b in same))
+            declared = sum(b.slots * b.slot_bytes for b in same)
+            arena.make_way(max(declared, self._claimed.get(buffer.space, 0)))
         offset = arena.allocate(buffer.slot_bytes)
         if offset is None:
             raise self._full(buffer, core, others)

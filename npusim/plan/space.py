@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from npusim.plan.claim import Claim, Priced, price
 from npusim.plan.grid import Grid, Splits
 from npusim.plan.hardware import Hardware
-from npusim.plan.kernel import Kernel, Unsuited
+from npusim.plan.kernel import Kernel
 from npusim.plan.operation import Operation
 
 Ints = NDArray[np.int64]
@@ -59,7 +59,8 @@ class Space:
         self.columns = columns
         shape = [len(values) for values in columns.values()]
         self.size = prod(shape)
-        self._index = dict(zip(columns, np.indices(shape).reshape(len(shape), -1), strict=True))
+        indices = np.indices(shape).reshape(len(shape), self.size)
+        self._index = dict(zip(columns, indices, strict=True))
 
     def points(self) -> Points:
         """The choices as arrays, for a claim."""
@@ -122,10 +123,8 @@ def choose(kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any])
 def _priced(
     kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any]
 ) -> tuple[Space, Claim, Priced]:
-    if kernel.pricing is None:
-        raise Unsuited(f"kernel {kernel.name} states no claim")
     space = Space(options(kernel, hw.machine.cores, made))
-    claim = kernel.pricing(op, hw, space.points())
+    claim = kernel.price(op, hw, space.points())
     return space, claim, price(claim, hw.machine)
 
 

@@ -14,6 +14,7 @@ from npusim.program.kinds import Space
 
 if TYPE_CHECKING:
     from npusim.plan.tiles import Tiles
+    from npusim.plan.view import Layout
 
 Shape = tuple[int, ...]
 Index = int | slice | Span
@@ -23,11 +24,14 @@ class Tile(Operand):
     """A box of one slot of a buffer; dimensions before `split` are matrix rows."""
 
     __slots__ = (
-        "_parts", "columns", "offset", "region", "rows", "shape", "slot", "split", "strides",
+        "_parts", "columns", "dtype", "offset", "region", "rows", "shape", "slot", "space",
+        "split", "strides",
     )  # fmt: skip
 
     def __init__(self, slot: Slot, offset: int, shape: Shape, strides: Shape, split: int) -> None:
         self.slot = slot
+        self.dtype: DType = slot.buffer.dtype
+        self.space: Space = slot.buffer.space
         self.offset = offset
         self.shape = shape
         self.strides = strides
@@ -36,16 +40,6 @@ class Tile(Operand):
         self.columns = prod(shape[split:])
         self.region = slot.tiles.builder.region(slot.number, offset, shape, strides, split)
         self._parts: dict[tuple[int, Shape, Shape, int], Tile] = {}
-
-    @property
-    def dtype(self) -> DType:
-        """Element format."""
-        return self.slot.buffer.dtype
-
-    @property
-    def space(self) -> Space:
-        """The memory it lies in."""
-        return self.slot.buffer.space
 
     @property
     def T(self) -> Tile:
@@ -114,13 +108,20 @@ class Slot:
         self.tiles = tiles
         self.buffer = buffer
         self.number = number
-        self.known: dict[tuple[Shape, Shape | None], Tile] = {}
+        self.known: dict[object, Tile] = {}
 
-    def tile(self, shape: Shape, order: Shape | None = None) -> Tile:
-        """The tile of this shape, laid out with dimension order[0] slowest (None: the first)."""
-        tile = self.known.get((shape, order))
+    def tile(self, shape: Shape) -> Tile:
+        """The tile of this shape, its first dimension slowest."""
+        tile = self.known.get(shape)
         if tile is None:
-            tile = self.known[shape, order] = self._new(shape, order)
+            tile = self.known[shape] = self._new(shape, None)
+        return tile
+
+    def like(self, layout: Layout) -> Tile:
+        """The tile for pieces of this layout, in the same order as they lie in memory."""
+        tile = self.known.get(layout)
+        if tile is None:
+            tile = self.known[layout] = self._new(layout.shape, layout.order)
         return tile
 
     def _new(self, shape: Shape, order: Shape | None) -> Tile:
@@ -138,7 +139,7 @@ class Slot:
 
 
 class Ring:
-    """The slots of a buffer on one core, the tile written last, and which pieces lie there."""
+    """The slots of a buffer on one core, the tile written last, and which regions lie there."""
 
     __slots__ = ("held", "loaded", "slots", "turn")
 
@@ -146,23 +147,22 @@ class Ring:
         self.slots = slots
         self.turn = len(slots) - 1
         self.held: Tile | None = None
-        self.loaded: dict[object, tuple[int, Tile]] = {}
+        self.loaded: dict[int, tuple[int, Tile]] = {}
 
-    def find(self, piece: object) -> Tile | None:
-        """The tile that still holds a loaded piece."""
-        known = self.loaded.get(piece)
+    def find(self, region: int) -> Tile | None:
+        """The tile that still holds a loaded region of a tensor."""
+        known = self.loaded.get(region)
         if known is None:
             return None
         self.held = known[1]
         return known[1]
 
-    def next(self, shape: Shape, order: Shape | None) -> Tile:
+    def next(self) -> Slot:
         """Take the next slot; what it held is gone."""
-        self.turn = (self.turn + 1) % len(self.slots)
+        turn = self.turn = (self.turn + 1) % len(self.slots)
         if self.loaded:
-            self.loaded = {p: at for p, at in self.loaded.items() if at[0] != self.turn}
-        self.held = self.slots[self.turn].tile(shape, order)
-        return self.held
+            self.loaded = {r: at for r, at in self.loaded.items() if at[0] != turn}
+        return self.slots[turn]
 
 
 class Buffer(Operand):
@@ -204,9 +204,17 @@ class Buffer(Operand):
             ring = self.rings[core] = self.tiles.allocate(self, core)
         return ring
 
-    def next(self, core: int, shape: Shape, order: Shape | None = None) -> Tile:
+    def next(self, core: int, shape: Shape) -> Tile:
         """Take the next slot for a tile of `shape`."""
-        return (self.rings.get(core) or self.ring(core)).next(shape, order)
+        ring = self.rings.get(core) or self.ring(core)
+        tile = ring.held = ring.next().tile(shape)
+        return tile
+
+    def next_like(self, core: int, layout: Layout) -> Tile:
+        """Take the next slot for a piece of this layout."""
+        ring = self.rings.get(core) or self.ring(core)
+        tile = ring.held = ring.next().like(layout)
+        return tile
 
     def held(self, core: int) -> Tile:
         """The tile written last on this core."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from npusim.core.dtypes import DType, dtype
+from npusim.core.errors import InputError
 from npusim.hw.machine import Machine
 from npusim.plan.axis import Axis, Loops, Span
 from npusim.plan.epilogue import Epilogue
@@ -29,6 +30,7 @@ from npusim.program.builder import HOLD, WAIT, Builder
 from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space
 from npusim.program.vector_isa import shape_of
 
+_NO_SOURCES = [-1] * VECTOR_SOURCES
 _COPY, _MMA, _VECTOR = int(Kind.COPY), int(Kind.MMA), int(Kind.VECTOR)
 
 
@@ -38,14 +40,14 @@ class Tiles:
     def __init__(self, builder: Builder, machine: Machine, room: Room, loops: Loops) -> None:
         self.builder = builder
         self.machine = machine
-        self.core = 0
         self._room = room
         self._loops = loops
         self._queues = builder.dma_queues
-        self._streams_per_core = 2 + builder.dma_queues
+        self._at(0)
         self._buffers: list[Buffer] = []
         self._helpers: dict[str, Buffer] = {}
         self._parts: dict[View, View] = {}
+        self._computed: dict[Any, tuple[int, Shape]] = {}
 
     # ---------------------------------------------------------------- room
 
@@ -114,15 +116,20 @@ class Tiles:
         With `keep`, a piece that is still in one of the slots is not copied again; the kernel
         must not write it meanwhile.
         """
+        ring = buffer.rings.get(self.core) or buffer.ring(self.core)
         if keep:
-            ring = buffer.ring(self.core)
-            found = ring.find(piece)
+            found = ring.find(piece.region)
             if found is not None:
                 return found
-        tile = buffer.next(self.core, piece.shape, piece.order)
+        layout = piece.layout
+        slot = ring.next()
+        tile = ring.held = slot.like(layout)
         if keep:
-            ring.loaded[piece] = (ring.turn, tile)
-        self._copy(tile.region, piece.region, buffer.queue, piece.empty, tile.dtype, piece.dtype)
+            ring.loaded[piece.region] = (ring.turn, tile)
+        if tile.dtype is not layout.dtype:
+            raise self._converts(tile.dtype, layout.dtype)
+        if not layout.empty:
+            self._emit(buffer.queue + 2, _COPY, tile.region, piece.region, -1)
         return tile
 
     def store(
@@ -159,7 +166,7 @@ class Tiles:
 
     def gather(self, buffer: Buffer, table: Piece, rows: Tile) -> Tile:
         """Copy the rows of `table` that the integer tile `rows` [count] numbers."""
-        tile = buffer.next(self.core, (rows.rows * rows.columns, *table.shape[1:]), None)
+        tile = buffer.next(self.core, (rows.rows * rows.columns, *table.shape[1:]))
         if not table.empty:
             self._emit(buffer.queue + 2, _COPY, tile.region, table.region, rows.region)
         return tile
@@ -168,9 +175,16 @@ class Tiles:
         self, to: int, source: int, queue: int, empty: bool, to_type: DType, from_type: DType
     ) -> None:
         if to_type is not from_type:
-            raise mistake(f"a copy moves bytes: {from_type} cannot become {to_type} on the way")
+            raise self._converts(to_type, from_type)
         if not empty:
             self._emit(queue + 2, _COPY, to, source, -1)
+
+    @staticmethod
+    def _converts(to: DType, source: DType) -> InputError:
+        return mistake(
+            f"a copy moves bytes: {source} cannot become {to} on the way",
+            f"declare the buffer as {source}, or convert with t.vec",
+        )
 
     # ---------------------------------------------------------------- compute
 
@@ -191,7 +205,8 @@ class Tiles:
         Shapes: A [m, k], B [k, n] ([n, k] if transposed), C [m, n] in the accumulators. Integer
         operands may have zero points, which are subtracted as they enter the array.
         """
-        left, right = self.tile(a), self.tile(b)
+        left = a if isinstance(a, Tile) else self.tile(a)
+        right = b if isinstance(b, Tile) else self.tile(b)
         if transpose_b:
             right = right.T
         if left.columns != right.rows:
@@ -223,7 +238,13 @@ class Tiles:
         """
         leaves: list[Operand] = []
         numbers: list[float] = []
-        tree = flatten(value, leaves, numbers, self._same)
+        tree = flatten(value, leaves, numbers)
+        return self.compute(destination, tree, leaves, numbers)
+
+    def compute(
+        self, destination: Operand, tree: Any, leaves: list[Operand], numbers: Sequence[float]
+    ) -> Tile:
+        """`vec` for an expression that has been flattened."""
         if len(leaves) > VECTOR_SOURCES or len(numbers) > VECTOR_IMMEDIATES:
             raise mistake(
                 f"one vector instruction takes {VECTOR_SOURCES} tiles and {VECTOR_IMMEDIATES} "
@@ -231,23 +252,23 @@ class Tiles:
                 "split the expression in two",
             )
         sources = self._clipped(leaves)
-        shape = shape_of(tree, [tile.shape for tile in sources])
+        key = (tree, *[tile.shape for tile in sources])
+        known = self._computed.get(key)
+        if known is None:
+            shape = shape_of(tree, [tile.shape for tile in sources])
+            known = self._computed[key] = (self.builder.expression(tree), shape)
+        number, shape = known
         target = self._destination(destination, shape, leaves)
-        slots = [tile.region for tile in sources] + [-1] * (VECTOR_SOURCES - len(sources))
-        constants = self.builder.immediates(numbers)
-        self._emit(
-            1, _VECTOR, self.builder.expression(tree), target.region, *slots, constants
-        )  # fmt: skip
+        regions = [tile.region for tile in sources]
+        regions += _NO_SOURCES[len(regions) :]
+        constants = self.builder.immediates(numbers) if numbers else 0
+        self._emit(1, _VECTOR, number, target.region, *regions[:VECTOR_SOURCES], constants)  # type: ignore[call-arg]
         return target
-
-    @staticmethod
-    def _same(operand: Operand) -> Operand:
-        return operand
 
     def _clipped(self, leaves: Sequence[Operand]) -> list[Tile]:
         """Tiles of all leaves; one given by its buffer shrinks to what the others have."""
-        tiles = [self.tile(leaf) for leaf in leaves]
-        if all(tile.shape == tiles[0].shape for tile in tiles):
+        tiles = [leaf if isinstance(leaf, Tile) else self.tile(leaf) for leaf in leaves]
+        if tiles == leaves or len({tile.shape for tile in tiles}) == 1:
             return tiles
         rank = max(len(tile.shape) for tile in tiles)
         fixed = [t for t, leaf in zip(tiles, leaves, strict=True) if leaf is t] or tiles
@@ -263,14 +284,12 @@ class Tiles:
     def _destination(self, destination: Operand, shape: Shape, leaves: list[Operand]) -> Tile:
         if not isinstance(destination, Buffer):
             target = self.tile(destination)
-            if shape and _broadcasts(shape, target.shape):
-                return target
-            if not shape:
+            if _broadcasts(shape, target.shape):
                 return target
             raise mistake(f"vec: a value of {shape} does not fit {target}")
         full = destination.shape
         wanted = (1,) * (len(full) - len(shape)) + shape if shape else full
-        if any(leaf is destination for leaf in leaves):
+        if destination in leaves:
             return destination.held(self.core).clip(wanted)
         return destination.next(self.core, wanted)
 
@@ -311,8 +330,8 @@ class Tiles:
         for place in grid.places([axis.name for axis in axes], self.machine.cores):
             slices = [shares(axis, place, self._loops) for axis in axes]
             if all(len(part) for part in slices):
-                self.core = place.core
-                yield (place, *slices)
+                self._at(place.core)
+                yield (place.over(axes), *slices)
 
     def deal(self, *axes: Axis | Sequence[Any], weigh: Any = None) -> Iterator[tuple[Any, ...]]:
         """All combinations of positions, dealt to the cores: yields (core, item, ...).
@@ -320,23 +339,19 @@ class Tiles:
         Without `weigh` each core gets a run of neighbours; with it, heavy ones go first to
         whichever core has least.
         """
+        slots = [self._loops.slot(_axis_name(axis, n)) for n, axis in enumerate(axes)]
         for core, items in enumerate(spread(axes, self.machine.cores, weigh)):
-            self.core = core
-            for item in items:
-                self._mark(axes, item)
+            self._at(core)
+            for ordinals, item in items:
+                self._loops.arrive(slots, ordinals)
                 yield (core, *item)
 
-    def _mark(self, axes: Sequence[Any], item: tuple[Any, ...]) -> None:
-        """Remember the loop indices of an item."""
-        for number, (axis, position) in enumerate(zip(axes, item, strict=True)):
-            if isinstance(position, Span):
-                self._loops.enter(self._loops.slot(position.axis), position.index)
-            elif isinstance(axis, Axis):
-                self._loops.enter(self._loops.slot(axis.name), position)
-            else:
-                self._loops.enter(self._loops.slot(f"i{number}"), list(axis).index(position))
-
     # ---------------------------------------------------------------- inside
+
+    def _at(self, core: int) -> None:
+        """All that follows is done by this core."""
+        self.core = core
+        self._stream = core * (2 + self._queues)
 
     def tile(self, operand: Operand) -> Tile:
         """The tile an operand means: itself, or what a buffer holds on this core."""
@@ -346,12 +361,32 @@ class Tiles:
             return operand.held(self.core)
         raise mistake(f"a tile or buffer is needed here, found {type(operand).__name__}")
 
-    def _emit(self, unit: int, kind: int, *operands: int) -> None:
+    def _emit(
+        self,
+        unit: int,
+        kind: int,
+        a: int,
+        b: int,
+        c: int,
+        d: int = 0,
+        e: int = 0,
+        f: int = 0,
+        g: int = 0,
+    ) -> None:
         builder = self.builder
         if self._loops.moved:
             self._loops.moved = False
             builder.at(self._loops.indices)
-        builder.emit(self.core * self._streams_per_core + unit, kind, *operands)
+        builder.log.extend((self._stream + unit, kind, builder.point, a, b, c, d, e, f, g))
+        builder.count += 1
+
+
+def _axis_name(axis: Axis | Sequence[Any], number: int) -> str:
+    """What a position along something that is dealt is called."""
+    if isinstance(axis, Axis):
+        return axis.name
+    first = axis[0] if len(axis) else None
+    return first.axis if isinstance(first, Span) else f"i{number}"
 
 
 def _dtype(element: DType | str) -> DType:

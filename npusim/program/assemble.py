@@ -43,7 +43,7 @@ class Draft:
     points: Ints
     buffers: Ints
     buffer_names: tuple[str, ...]
-    regions: tuple[tuple[int, int, tuple[int, ...], tuple[int, ...], int], ...]
+    regions: Ints
     expressions: tuple[Any, ...]
     immediates: NDArray[np.float64]
     hosts: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int], ...]
@@ -116,15 +116,14 @@ def _buffers(draft: Draft) -> Buffers:
 
 
 def _regions(draft: Draft, buffers: Buffers) -> Regions:
-    count = len(draft.regions)
-    buffer = np.fromiter((r[0] for r in draft.regions), np.int64, count)
+    buffer = draft.regions[:, 0].copy()
     return Regions(
         buffer=buffer,
-        offset=np.fromiter((r[1] for r in draft.regions), np.int64, count),
-        sizes=np.array([r[2] for r in draft.regions], np.int64).reshape(-1, RANK),
-        strides=np.array([r[3] for r in draft.regions], np.int64).reshape(-1, RANK),
+        offset=draft.regions[:, 1].copy(),
+        sizes=draft.regions[:, 2 : 2 + RANK].copy(),
+        strides=draft.regions[:, 2 + RANK : 2 + 2 * RANK].copy(),
         dtype=buffers.dtype[buffer],
-        split=np.fromiter((r[4] for r in draft.regions), np.int64, count),
+        split=draft.regions[:, 2 + 2 * RANK].copy(),
     )
 
 

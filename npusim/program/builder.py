@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from npusim.core.dtypes import DType, names
 from npusim.program.assemble import Draft, assemble
@@ -22,6 +23,8 @@ from npusim.program.program import Layer, Program, Stream
 HOLD, WAIT = 16, 17
 #: Integers in one row of the log.
 WIDTH = 10
+#: Sizes, then strides of all dimensions, and how many of them index matrix rows.
+Box = tuple[int, ...]
 _DTYPE_CODE = {name: code for code, name in enumerate(names())}
 
 
@@ -35,10 +38,12 @@ class Builder:
         self.count = 0
         self.log = array("q")
         self.point = -1
-        self._points: list[int] = []
+        self._points = array("q")
         self._buffers: list[tuple[int, int, int, int, int, int]] = []
         self._buffer_names: list[str] = []
-        self._regions: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], int], int] = {}
+        self._boxes: dict[Box, int] = {}
+        self._regions: dict[tuple[int, int, int], int] = {}
+        self._region_log = array("q")
         self._expressions: dict[Any, int] = {}
         self._immediates: dict[tuple[float, ...], int] = {(0.0,) * VECTOR_IMMEDIATES: 0}
         self._hosts: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []
@@ -71,17 +76,24 @@ class Builder:
         self, buffer: int, offset: int, sizes: Sequence[int], strides: Sequence[int], split: int
     ) -> int:
         """The number of a strided box; `split` counts the dimensions that index matrix rows."""
+        return self.region_of(buffer, offset, self.box(sizes, strides, split))
+
+    def box(self, sizes: Sequence[int], strides: Sequence[int], split: int) -> int:
+        """The number of a shape with strides, for `region_of`."""
         lead = RANK - len(sizes)
         if lead < 0:
             raise ValueError(f"a region has at most {RANK} dimensions, not {len(sizes)}")
-        key = (
-            buffer,
-            offset,
-            (1,) * lead + tuple(sizes),
-            (0,) * lead + tuple(strides),
-            lead + split,
-        )
-        return self._regions.setdefault(key, len(self._regions))
+        box = (*(1,) * lead, *sizes, *(0,) * lead, *strides, lead + split)
+        return self._boxes.setdefault(box, len(self._boxes))
+
+    def region_of(self, buffer: int, offset: int, box: int) -> int:
+        """`region` for a box that has its number already."""
+        key = (buffer, offset, box)
+        number = self._regions.get(key)
+        if number is None:
+            number = self._regions[key] = len(self._regions)
+            self._region_log.extend(key)
+        return number
 
     def locate(self, tensor: str, region: int, initial: bool) -> None:
         """Say where a graph tensor lies and whether it has its values from the start."""
@@ -122,12 +134,12 @@ class Builder:
         self.log.extend((0, kind, self.point, a, b, 0, 0, 0, 0, 0))
 
     def at(self, indices: Sequence[int]) -> None:
-        """Loop indices of the instructions that follow."""
-        self._points.extend((*indices, *(-1,) * LOOPS)[:LOOPS])
+        """Loop indices of the instructions that follow; LOOPS of them, and more are ignored."""
+        self._points.extend(indices[:LOOPS])
         self.point += 1
 
     def expression(self, tree: Any) -> int:
-        """The number of a vector expression (nested tuples, see machine.vector_isa)."""
+        """The number of a vector expression (nested tuples, see program.vector_isa)."""
         return self._expressions.setdefault(tree, len(self._expressions))
 
     def immediates(self, values: Iterable[float]) -> int:
@@ -156,6 +168,12 @@ class Builder:
 
     # ---------------------------------------------------------------- columns
 
+    def _all_regions(self) -> NDArray[np.int64]:
+        """A row per region: buffer, offset, sizes, strides, split."""
+        placed = np.array(self._region_log, np.int64).reshape(-1, 3)
+        boxes = np.array(list(self._boxes), np.int64).reshape(-1, 2 * RANK + 1)
+        return np.hstack([placed[:, :2], boxes[placed[:, 2]]])
+
     def finish(self) -> Program:
         """Freeze: columns, edges from hazards, first and last use of every buffer."""
         return assemble(
@@ -166,7 +184,7 @@ class Builder:
                 points=np.array(self._points, np.int64).reshape(-1, LOOPS),
                 buffers=np.array(self._buffers, np.int64).reshape(-1, 6),
                 buffer_names=tuple(self._buffer_names),
-                regions=tuple(self._regions),
+                regions=self._all_regions(),
                 expressions=tuple(self._expressions),
                 immediates=np.array(list(self._immediates), np.float64),
                 hosts=tuple(self._hosts),

@@ -60,14 +60,15 @@ def _undecided(circle: Problem) -> Problem:
 def _semaphores(program: Program, machine: Machine) -> Iterator[Problem]:
     """A core waits with one semaphore for each pair of a queue anywhere and a queue of its own."""
     stream, streams = program.instructions.stream, program.streams
-    waits = stream[np.repeat(np.arange(len(program)), np.diff(program.edges.ptr))]
-    signals = stream[program.edges.source]
-    pairs = np.unique(np.stack([waits, signals], axis=1)[waits != signals], axis=0)
+    waits = np.repeat(stream, np.diff(program.edges.ptr))
+    used = np.zeros((len(streams), len(streams)), np.bool_)
+    used[waits, stream[program.edges.source]] = True
+    np.fill_diagonal(used, False)
     limit = machine.core.sequencer.semaphores
     for core in range(machine.cores):
         mine = [
             f"{streams[signal]} -> {streams[wait]}"
-            for wait, signal in pairs.tolist()
+            for wait, signal in np.argwhere(used).tolist()
             if streams[wait].core == core
         ]
         if len(mine) > limit:

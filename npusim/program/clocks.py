@@ -133,7 +133,8 @@ def finish(
     if left[i] > 0:
         free[-1] -= 1
         slot[i] = free[free[-1]]
-        saved[slot[i]] = known[s]
+        for k in range(known.shape[1]):
+            saved[slot[i], k] = known[s, k]
         saved[slot[i], s] = position[i] + 1
 
 
@@ -158,5 +159,6 @@ def _walk(
         s = stream[i]
         start(i, s, stream, position, overlaps, ptr, source, known, saved, slot, left, free)
         if row[i] >= 0:
-            found[row[i]] = known[s]
+            for k in range(streams):
+                found[row[i], k] = known[s, k]
         finish(i, s, position, known, saved, slot, left, free)

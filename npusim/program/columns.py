@@ -55,13 +55,14 @@ def _instructions(program: Program) -> Iterator[Problem]:
     yield from _outside(table.kind, 0, len(Kind), what, "kind")
     yield from _outside(table.layer, -1, len(program.layers), what, "layer")
     yield from _outside(table.point, -1, len(program.points), what, "set of loop indices")
-    rows = (program.copies.source, program.mmas.a, program.vectors.expression, program.hosts.node)
-    for kind, column in zip(Kind, rows, strict=True):
+    copies, mmas, vectors = program.copies.source, program.mmas.a, program.vectors.expression
+    rows = (len(copies), len(mmas), len(vectors), len(program.hosts.node))
+    for kind, count in zip(Kind, rows, strict=True):
         mine = table.row[table.kind == kind]
-        if len(mine) != len(column) or not np.array_equal(np.sort(mine), np.arange(len(column))):
+        if not np.array_equal(mine, np.arange(count)):
             yield Problem(
-                f"{len(mine)} instructions of kind {kind.name.lower()} do not use each of the "
-                f"{len(column)} rows of their table once"
+                f"{len(mine)} instructions of kind {kind.name.lower()} do not use the {count} "
+                "rows of their table one after the other"
             )
 
 

@@ -10,13 +10,14 @@ from npusim.core.errors import Problem
 from npusim.core.units import kib
 from npusim.program import races
 from npusim.program.accesses import Accesses
+from npusim.program.atoms import atoms
 from npusim.program.findings import distinct
-from npusim.program.footprints import atoms, boxes
+from npusim.program.footprints import boxes
 from npusim.program.kinds import Unit
-from npusim.program.neighbours import WRITE, Touches
+from npusim.program.lifetimes import WRITE, Touches
 from npusim.program.program import Ints, Program
 from npusim.program.races import Findings
-from npusim.program.wording import buffer_label, memory_text, region_text
+from npusim.program.wording import buffer_text, memory_text, region_text
 
 _DEEDS = ("read", "written", "shown")
 
@@ -83,8 +84,8 @@ def _case(found: Findings, n: int, count: int) -> _Case:
 def _race(program: Program, case: _Case) -> Problem:
     partner = _partner(program, case)
     deed = _DEEDS[case.touches.how[partner]]
-    mine = buffer_label(program, case.buffer)
-    theirs = buffer_label(program, int(case.touches.buffer[partner]))
+    mine = buffer_text(program, case.buffer)
+    theirs = buffer_text(program, int(case.touches.buffer[partner]))
     where = mine if mine == theirs else f"{theirs} and {mine}, which overlap"
     return Problem(
         f"race on {where}: {kib(case.size_bytes)} are {deed} and {case.deed} in no order",
@@ -110,7 +111,7 @@ def _remedy(program: Program, i: int, j: int) -> str:
 def _undefined(program: Program, case: _Case) -> Problem:
     touches = case.touches
     writes = touches.instruction[(touches.buffer == case.buffer) & (touches.how == WRITE)]
-    why = f"nothing writes {buffer_label(program, case.buffer)}"
+    why = f"nothing writes {buffer_text(program, case.buffer)}"
     if len(writes):
         later = writes[writes > case.instruction]
         why = f"none of the {len(writes):,} writes of the buffer that come before holds these bytes"
@@ -123,10 +124,10 @@ def _undefined(program: Program, case: _Case) -> Problem:
 
 def _overwritten(program: Program, case: _Case) -> Problem:
     buffers = program.buffers
-    taker, by = "a tensor with initial values", ()
+    taker, by = "a tensor with initial values", []
     if case.other >= 0:
-        taker = buffer_label(program, int(case.touches.buffer[_partner(program, case)]))
-        by = (f"overwritten by {program.describe(case.other)}",)
+        taker = buffer_text(program, int(case.touches.buffer[_partner(program, case)]))
+        by = [f"overwritten by {program.describe(case.other)}"]
     place = memory_text(int(buffers.space[case.buffer]), int(buffers.core[case.buffer]))
     return Problem(
         f"{_part(program, case)} is {case.deed} after {taker} has overwritten it",
@@ -161,11 +162,12 @@ def _share(program: Program, first: int, second: int) -> bool:
 
 
 def _part(program: Program, case: _Case) -> str:
-    """Like `4 KiB of the 32 KiB of a.0[128x128 bf16]`."""
+    """Like `4 KiB of the 32 KiB of a.0[128x128 bf16] in sram of core 1`."""
     box = boxes(program.regions, np.array([case.region]), np.zeros(1, np.int64))
     cut = atoms(box, np.array([0, 1]), box[:, 0])
     whole = int(cut.size_bytes[cut.atom].sum())
-    text = region_text(program, case.region)
+    space, core = (int(c[case.buffer]) for c in (program.buffers.space, program.buffers.core))
+    text = f"{region_text(program, case.region, core)} in {memory_text(space, core)}"
     if case.size_bytes == whole:
         return text
     return f"{kib(case.size_bytes)} of the {kib(whole)} of {text}"

@@ -64,12 +64,12 @@ def run(program: Program, queue_depth: int) -> Run:
 
 def cycles(program: Program, found: Run, queue_depth: int) -> list[Problem]:
     """The circles in which the streams of a stuck run wait for each other."""
-    follows, why = {}, {}
+    heads, follows, why = {}, {}, {}
     for s in range(len(program.streams)):
         head = int(found.stream_ptr[s] + found.completed[s])
         if head < found.stream_ptr[s + 1]:
-            i = int(found.by_stream[head])
-            follows[s], why[s] = _waits_for(program, found, s, i, queue_depth)
+            heads[s] = int(found.by_stream[head])
+            follows[s], why[s] = _waits_for(program, found, s, heads[s], queue_depth)
     problems, seen = [], set()
     for s in follows:
         path: list[int] = []
@@ -79,7 +79,7 @@ def cycles(program: Program, found: Run, queue_depth: int) -> list[Problem]:
             s = follows[s]
         if s in path:
             circle = path[path.index(s) :]
-            first = circle.index(min(circle))
+            first = circle.index(min(circle, key=lambda t: heads[t]))
             lines = tuple(why[t] for t in circle[first:] + circle[:first])
             problems.append(Problem("deadlock: these instructions wait in a circle", hints=lines))
     return problems

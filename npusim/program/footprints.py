@@ -1,13 +1,10 @@
-"""Exactly which bytes regions hold: strided boxes cut into atoms that no region splits further.
+"""Exactly which bytes regions hold, as few contiguous runs as possible.
 
-Two bytes are in one atom if the same regions hold both, so that two regions share bytes if and
-only if they share an atom. Regions are compared in groups, each in coordinates (row, column)
-with a row length of its own; a group whose regions do not fit rows is one long row.
+Regions that are compared with each other share coordinates (row, column), with a row length in
+which each of them is the same columns in a range of rows; if there is none, all is one long row.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,18 +17,6 @@ from npusim.program.program import Ints, Regions
 LOW, RUN, DIMS, SIZE = 0, 1, 2, 3
 STRIDE = SIZE + RANK
 WIDTH = STRIDE + RANK
-
-
-@dataclass(frozen=True)
-class Atoms:
-    """Atoms of each region given to `atoms`: `atom[ptr[p]:ptr[p + 1]]`; atoms are counted from 0.
-
-    `size_bytes` is the extent of each atom.
-    """
-
-    ptr: Ints
-    atom: Ints
-    size_bytes: Ints
 
 
 def itemsizes(regions: Regions) -> Ints:
@@ -57,18 +42,19 @@ def boxes(regions: Regions, chosen: Ints, start: Ints) -> Ints:
     return table
 
 
-def atoms(table: Ints, group_ptr: Ints, base: Ints) -> Atoms:
-    """Atoms of canonical boxes; group g is rows `group_ptr[g]:group_ptr[g + 1]` of `table`.
+def runs(table: Ints, group_ptr: Ints, base: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Rows [first, last) of each box, and its runs of columns as CSR (ptr, low, high).
 
-    Rows of a group begin at address `base[g]`.
+    Group g is rows `group_ptr[g]:group_ptr[g + 1]` of `table`; its first row begins at address
+    `base[g]`, and its rows are as long as all its boxes allow. Runs of a box may overlap.
     """
     group = np.repeat(np.arange(len(base)), np.diff(group_ptr))
     pitch = _pitches(table, group_ptr, base)[group]
-    run_ptr = np.concatenate([[0], np.cumsum(_run_counts(table, pitch))]).astype(np.int64)
+    ptr = np.concatenate([[0], np.cumsum(_run_counts(table, pitch))]).astype(np.int64)
     rows = np.zeros((len(table), 2), np.int64)
-    low, high = np.zeros((2, int(run_ptr[-1])), np.int64)
-    _fill_runs(table, pitch, base[group], run_ptr, rows, low, high)
-    return Atoms(*_refine(group_ptr, run_ptr, rows, low, high))
+    low, high = np.zeros((2, int(ptr[-1])), np.int64)
+    _fill_runs(table, pitch, base[group], ptr, rows, low, high)
+    return rows, ptr, low, high
 
 
 @jit
@@ -183,109 +169,3 @@ def _fill_runs(
                     break
                 at[d] = 0
                 d -= 1
-
-
-@jit
-def _refine(
-    group_ptr: Ints, run_ptr: Ints, rows: Ints, low: Ints, high: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Atoms of all groups; see Atoms."""
-    ptr = np.zeros(run_ptr.size, np.int64)
-    atom, size_bytes = np.empty(1024, np.int64), np.empty(1024, np.int64)
-    filled, total = 0, 0
-    for g in range(group_ptr.size - 1):
-        first, last = group_ptr[g], group_ptr[g + 1]
-        runs = slice(run_ptr[first], run_ptr[last])
-        row_cuts = np.unique(rows[first:last])
-        cuts = np.unique(np.concatenate((low[runs], high[runs])))
-        if cuts.size < 2:
-            ptr[first + 1 : last + 1] = filled
-            continue
-        area = rows[first:last].copy()
-        area[:, 0] = np.searchsorted(row_cuts, area[:, 0])
-        area[:, 1] = np.searchsorted(row_cuts, area[:, 1])
-        start, stop = np.searchsorted(cuts, low[runs]), np.searchsorted(cuts, high[runs])
-        mine = run_ptr[first : last + 1] - run_ptr[first]
-        known = _split(mine, area, start, stop, row_cuts.size - 1, cuts.size - 1)
-        found, found_ptr, count = _collect(mine, area, start, stop, known)
-        while filled + found.size > atom.size:
-            atom = np.concatenate((atom, np.empty(atom.size, np.int64)))
-        atom[filled : filled + found.size] = found + total
-        ptr[first + 1 : last + 1] = found_ptr[1:] + filled
-        filled += found.size
-        while total + count > size_bytes.size:
-            size_bytes = np.concatenate((size_bytes, np.empty(size_bytes.size, np.int64)))
-        size_bytes[total : total + count] = _extents(known, row_cuts, cuts, count)
-        total += count
-    return ptr, atom[:filled].copy(), size_bytes[:total].copy()
-
-
-@jit
-def _split(ptr: Ints, area: Ints, start: Ints, stop: Ints, rows: int, columns: int) -> Ints:
-    """Partition refinement: the atom of each cell [rows, columns], after every box has split it."""
-    atom = np.zeros((rows, columns), np.int64)
-    cells = rows * columns + 1
-    size, hits, to = np.zeros(cells, np.int64), np.zeros(cells, np.int64), np.zeros(cells, np.int64)
-    seen = np.full((rows, columns), -1, np.int64)  # runs of one box may overlap
-    touched = np.empty(cells, np.int64)
-    size[0], count = rows * columns, 1
-    for r in range(ptr.size - 1):
-        changed = 0
-        for k in range(ptr[r], ptr[r + 1]):
-            for y in range(area[r, 0], area[r, 1]):
-                for x in range(start[k], stop[k]):
-                    if seen[y, x] != r:
-                        seen[y, x] = r
-                        a = atom[y, x]
-                        if hits[a] == 0:
-                            touched[changed] = a
-                            changed += 1
-                        hits[a] += 1
-        for n in range(changed):
-            a = touched[n]
-            to[a] = a
-            if hits[a] < size[a]:
-                to[a] = count
-                size[count], size[a] = hits[a], size[a] - hits[a]
-                count += 1
-        for k in range(ptr[r], ptr[r + 1]):
-            for y in range(area[r, 0], area[r, 1]):
-                for x in range(start[k], stop[k]):
-                    if seen[y, x] == r:
-                        seen[y, x] = -1
-                        atom[y, x] = to[atom[y, x]]
-        for n in range(changed):
-            hits[touched[n]] = 0
-    return atom
-
-
-@jit
-def _collect(ptr: Ints, area: Ints, start: Ints, stop: Ints, atom: Ints) -> tuple[Ints, Ints, int]:
-    """The atoms of each box, each once, and the number of all."""
-    count = atom.max() + 1
-    mark = np.full(count, -1, np.int64)
-    found, filled = np.empty(1024, np.int64), 0
-    found_ptr = np.zeros(ptr.size, np.int64)
-    for r in range(ptr.size - 1):
-        for k in range(ptr[r], ptr[r + 1]):
-            for y in range(area[r, 0], area[r, 1]):
-                for x in range(start[k], stop[k]):
-                    a = atom[y, x]
-                    if mark[a] != r:
-                        mark[a] = r
-                        if filled == found.size:
-                            found = np.concatenate((found, np.empty(filled, np.int64)))
-                        found[filled] = a
-                        filled += 1
-        found_ptr[r + 1] = filled
-    return found[:filled], found_ptr, count
-
-
-@jit
-def _extents(atom: Ints, row_cuts: Ints, cuts: Ints, count: int) -> Ints:
-    """Bytes of each atom."""
-    size = np.zeros(count, np.int64)
-    for y in range(atom.shape[0]):
-        for x in range(atom.shape[1]):
-            size[atom[y, x]] += (row_cuts[y + 1] - row_cuts[y]) * (cuts[x + 1] - cuts[x])
-    return size

@@ -42,9 +42,7 @@ def boxes(regions: Regions, itemsize: Ints) -> Boxes:
     _canonical(size, stride, dims, low)
     span = np.where(np.arange(DIMS)[None, :] < dims[:, None], (size - 1) * stride, 0).sum(axis=1)
     empty = (regions.sizes <= 0).any(axis=1)  # apart from everything
-    return Boxes(
-        dims, size, stride, np.where(empty, 0, low), np.where(empty, 0, low + span + 1)
-    )
+    return Boxes(dims, size, stride, np.where(empty, 0, low), np.where(empty, 0, low + span + 1))
 
 
 @jit

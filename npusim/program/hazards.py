@@ -2,7 +2,8 @@
 
 One pass over the accesses in emission order. Each region remembers its pending accesses, the last
 read and write of every stream, and the regions that share bytes with it; an access visits those.
-An edge is dropped where stream order or an earlier edge of the same stream implies it.
+An edge is dropped where stream order, an earlier edge of the same stream, or an edge of one that
+the instruction waits for anyway implies it.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from numpy.typing import NDArray
 
 from npusim.core.dtypes import dtype, names
 from npusim.core.errors import InputError
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_inline
 from npusim.program.accesses import Accesses
-from npusim.program.geometry import APART, COVERS, OVERLAP, WORK_SHAPE, boxes, relation
-from npusim.program.kinds import Space, Unit, Why
+from npusim.program.geometry import WORK_SHAPE, boxes
+from npusim.program.kinds import Unit, Why
+from npusim.program.nearby import COVERED, NEXT, REGION, grown, inherit, meet, roll_of
 from npusim.program.program import Edges, Ints, Program
+from npusim.program.waits import add_waits, emit
 
+Flags = NDArray[np.bool_]
 _RAW, _WAR, _WAW = int(Why.READ_AFTER_WRITE), int(Why.WRITE_AFTER_READ), int(Why.WRITE_AFTER_WRITE)
-_REUSE, _HAND = int(Why.REUSE_OF_MEMORY), int(Why.BY_HAND)
-# pools of linked rows; the first column is the next row of the list
-_NEXT = 0
-_INSTRUCTION = 1  # of a pending access
-_REGION = 1  # of an entry (a region that matters to a buffer) and of a link (to a region nearby)
-_COVERED = 2  # of a link: the other region lies inside
+_REUSE = int(Why.REUSE_OF_MEMORY)
+#: Of a pending access, a linked row like those of nearby.
+_INSTRUCTION = 1
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Orders:
     placed by hand, `shown` and `shown_at` the regions that are shown and when.
     """
 
-    by_hand: NDArray[np.bool_]
+    by_hand: Flags
     wait: Ints
     wait_for: Ints
     shown: Ints
@@ -55,13 +56,16 @@ def find_hazards(program: Program, touched: Accesses, orders: Orders) -> tuple[E
         raise InputError(f"wait for event {strange[0]}: the program has events 0 to {count - 1}")
     itemsize = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
     box = boxes(regions, itemsize)
-    memory = buffers.space * (program.cores + 1) + buffers.core + 1
-    memory[buffers.space == Space.TAP] = -1
+    begin, stop = (buffers.offset[regions.buffer] + bound for bound in (box.low, box.high))
+    written = np.zeros(len(regions), np.int64)
+    written[touched.region[touched.write == 1]] = 1
+    roll, roll_ptr = roll_of(program, touched, written)
     order = np.lexsort((orders.wait_for, orders.wait))
     ptr, source, why, after = _scan(
         touched.ptr,
         touched.region,
         touched.write,
+        written,
         program.instructions.stream,
         np.array([s.unit is Unit.DMA for s in program.streams]),
         orders.by_hand,
@@ -70,11 +74,15 @@ def find_hazards(program: Program, touched: Accesses, orders: Orders) -> tuple[E
         orders.shown,
         orders.shown_at,
         regions.buffer,
-        memory,
+        buffers.space * (program.cores + 1) + buffers.core + 1,
         buffers.offset,
         buffers.offset + buffers.size_bytes,
-        buffers.offset[regions.buffer] + box.low,
-        buffers.offset[regions.buffer] + box.high,
+        roll,
+        roll_ptr,
+        begin[roll],
+        stop[roll],
+        begin,
+        stop,
         box.dims,
         box.size,
         box.stride,
@@ -84,105 +92,17 @@ def find_hazards(program: Program, touched: Accesses, orders: Orders) -> tuple[E
     return Edges(ptr, source, why), after
 
 
-@jit
-def _grown(pool: Ints) -> Ints:
-    return np.concatenate((pool, np.empty_like(pool)))
-
-
-@jit
-def _compare(
-    p: int, q: int, owner: Ints, begin: Ints, stop: Ints, dims: Ints, size: Ints, stride: Ints,
-    low: Ints, high: Ints, work: Ints,
-) -> int:  # fmt: skip
-    """Relation of two regions whose bounds overlap; across buffers the bounds are all that counts.
-
-    Bounds are [begin, stop) in their memory and [low, high) in their buffer.
-    """
-    if owner[p] == owner[q]:
-        return relation(p, q, dims, size, stride, low, high, work)
-    solid = dims[p] == 0 or (dims[p] == 1 and stride[p, 0] == 1)
-    return COVERS if solid and begin[p] <= begin[q] and stop[q] <= stop[p] else OVERLAP
-
-
-@jit
-def _inherit(
-    b: int, known: Ints, count: int, memory: Ints, start: Ints, end: Ints, heads: Ints,
-    tails: Ints, entries: Ints, filled: int, pending: Ints, stamp: Ints,
-) -> tuple[Ints, int, int]:  # fmt: skip
-    """A buffer in bytes that others used takes an interest in their regions with pending accesses.
-
-    `known` are the buffers in use so far; those that lie inside this one drop out.
-    """
-    kept = 0
-    for k in range(count):
-        o = known[k]
-        if memory[o] == memory[b] and start[o] < end[b] and start[b] < end[o]:
-            e = heads[o]
-            while e >= 0:
-                q = entries[e, _REGION]
-                if stamp[q] != b and (pending[q, 0] >= 0 or pending[q, 1] >= 0):
-                    stamp[q] = b
-                    entries, filled = _enter(b, q, heads, tails, entries, filled)
-                e = entries[e, _NEXT]
-            if start[b] <= start[o] and end[o] <= end[b]:
-                continue
-        known[kept] = o
-        kept += 1
-    return entries, filled, kept
-
-
-@jit
-def _enter(
-    b: int, region: int, heads: Ints, tails: Ints, entries: Ints, filled: int
-) -> tuple[Ints, int]:
-    """Append a region to those that matter to buffer b."""
-    if filled == entries.shape[0]:
-        entries = _grown(entries)
-    entries[filled, _NEXT], entries[filled, _REGION] = -1, region
-    if tails[b] < 0:
-        heads[b] = filled
-    else:
-        entries[tails[b], _NEXT] = filled
-    tails[b] = filled
-    return entries, filled + 1
-
-
-@jit
-def _look_around(
-    r: int, cursor: Ints, nearby: Ints, heads: Ints, entries: Ints, links: Ints, linked: int,
-    owner: Ints, begin: Ints, stop: Ints, dims: Ints, size: Ints, stride: Ints, low: Ints,
-    high: Ints, work: Ints,
-) -> tuple[Ints, int]:  # fmt: skip
-    """Link region r to those that share bytes with it and came since its last access."""
-    e = heads[owner[r]] if cursor[r] < 0 else entries[cursor[r], _NEXT]
-    while e >= 0:
-        q = entries[e, _REGION]
-        how = APART
-        if begin[r] < stop[q] and begin[q] < stop[r]:
-            how = _compare(r, q, owner, begin, stop, dims, size, stride, low, high, work)
-        if how != APART:
-            if linked == links.shape[0]:
-                links = _grown(links)
-            links[linked, _NEXT], links[linked, _REGION] = nearby[r], q
-            links[linked, _COVERED] = 1 if how == COVERS else 0
-            nearby[r] = linked
-            linked += 1
-        cursor[r] = e
-        e = entries[e, _NEXT]
-    return links, linked
-
-
-@jit
+@jit_inline
 def _collect(i: int, at: int, why: int, nodes: Ints, stream: Ints, best: Ints, cause: Ints) -> None:
     """Instruction i waits for what is pending in the list that starts at `at`."""
     while at >= 0:
         j = nodes[at, _INSTRUCTION]
         if j != i and j > best[stream[j]]:
             best[stream[j]], cause[stream[j]] = j, why
-        at = nodes[at, _NEXT]
+        at = nodes[at, NEXT]
 
 
-@jit
+@jit_inline
 def _visit(
     i: int, r: int, writes: bool, nearby: Ints, links: Ints, pending: Ints, nodes: Ints,
     owner: Ints, stream: Ints, best: Ints, cause: Ints,
@@ -190,28 +110,28 @@ def _visit(
     """All that access (i, r) must wait for; what a write covers is pending no more."""
     at = nearby[r]
     while at >= 0:
-        q = links[at, _REGION]
+        q = links[at, REGION]
         reuse = owner[q] != owner[r]
         after_write = _REUSE if reuse else _WAW if writes else _RAW
         _collect(i, pending[q, 1], after_write, nodes, stream, best, cause)
         if writes:
             _collect(i, pending[q, 0], _REUSE if reuse else _WAR, nodes, stream, best, cause)
-            if links[at, _COVERED] == 1:
+            if links[at, COVERED] == 1:
                 pending[q, 0] = pending[q, 1] = -1
-        at = links[at, _NEXT]
+        at = links[at, NEXT]
 
 
-@jit
+@jit_inline
 def _remember(
     i: int, r: int, side: int, pending: Ints, nodes: Ints, used: int, stream: Ints
 ) -> int:
     """Access (i, r) is pending, instead of the one its stream made before."""
     at = pending[r, side]
     while at >= 0 and stream[nodes[at, _INSTRUCTION]] != stream[i]:
-        at = nodes[at, _NEXT]
+        at = nodes[at, NEXT]
     if at < 0:
         at, used = used, used + 1
-        nodes[at, _NEXT] = pending[r, side]
+        nodes[at, NEXT] = pending[r, side]
         pending[r, side] = at
     nodes[at, _INSTRUCTION] = i
     return used
@@ -224,49 +144,34 @@ def _last_write(
     """The last instruction that wrote bytes of region r; `shown_at` if none did."""
     found, at = -1, nearby[r]
     while at >= 0:
-        node = pending[links[at, _REGION], 1]
+        node = pending[links[at, REGION], 1]
         while node >= 0:
             found = max(found, nodes[node, _INSTRUCTION])
-            node = nodes[node, _NEXT]
-        at = links[at, _NEXT]
+            node = nodes[node, NEXT]
+        at = links[at, NEXT]
     return found if found >= 0 else shown_at
 
 
 @jit
-def _emit(
-    s: int, dma: bool, best: Ints, cause: Ints, waited: Ints, source: Ints, why: Ints, count: int
-) -> int:
-    """Append the edges of one instruction of stream s; returns how many there are now."""
-    for f in range(best.size):
-        j = best[f]
-        if j >= 0:
-            best[f] = -1
-            if (f != s or dma) and waited[s, f] < j:
-                waited[s, f] = j
-                source[count], why[count] = j, cause[f]
-                count += 1
-    return count
-
-
-@jit
 def _scan(
-    ptr: Ints, region: Ints, write: Ints, stream: Ints, is_dma: NDArray[np.bool_],
-    by_hand: NDArray[np.bool_], wait: Ints, wait_for: Ints, shown: Ints, shown_at: Ints,
-    owner: Ints, memory: Ints, start: Ints, end: Ints, begin: Ints, stop: Ints, dims: Ints,
-    size: Ints, stride: Ints, low: Ints, high: Ints,
+    ptr: Ints, region: Ints, write: Ints, written: Ints, stream: Ints, is_dma: Flags,
+    by_hand: Flags, wait: Ints, wait_for: Ints, shown: Ints, shown_at: Ints, owner: Ints,
+    memory: Ints, start: Ints, end: Ints, roll: Ints, roll_ptr: Ints, roll_begin: Ints,
+    roll_stop: Ints, begin: Ints, stop: Ints, dims: Ints, size: Ints, stride: Ints, low: Ints,
+    high: Ints,
 ) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Edges as (ptr, source, why), and the instruction after which each region is shown."""
     n, streams, buffers, regions = stream.size, is_dma.size, start.size, owner.size
-    heads, tails = np.full(buffers, -1, np.int64), np.full(buffers, -1, np.int64)
-    known, count = np.empty(buffers, np.int64), 0
-    entries, filled = np.empty((1024, 2), np.int64), 0
-    links, linked = np.empty((1024, 3), np.int64), 0
+    known, count, begun = np.empty(buffers, np.int64), 0, np.zeros(buffers, np.bool_)
+    entered, enrolled = np.zeros(2 * buffers, np.int64), np.zeros(regions, np.bool_)
+    seen, stamp = np.full((regions, 2), -1, np.int64), np.full(regions, -1, np.int64)
+    legacy, heirlooms, filled = np.full(buffers, -1), np.empty((1024, 2), np.int64), 0
+    nearby, links, linked = np.full(regions, -1), np.empty((1024, 3), np.int64), 0
     nodes, used = np.empty((region.size + 1, 2), np.int64), 0
-    cursor, nearby = np.full(regions, -1, np.int64), np.full(regions, -1, np.int64)
-    pending, stamp = np.full((regions, 2), -1, np.int64), np.full(regions, -1, np.int64)
-    entered = np.zeros(regions, np.bool_)
+    pending = np.full((regions, 2), -1, np.int64)
     work = np.zeros(WORK_SHAPE, np.int64)
-    waited = np.full((streams, streams), -1, np.int64)
+    waited, newest = np.full((streams, streams), -1, np.int64), np.full((streams, streams), -1)
+    facts, noted, active = np.empty((1024, 3), np.int64), 0, np.zeros(streams, np.int64)
     best, cause = np.full(streams, -1, np.int64), np.zeros(streams, np.int64)
     edge_ptr, edges, next_wait, next_shown = np.zeros(n + 1, np.int64), 0, 0, 0
     source, why = np.empty(4 * n + streams, np.int64), np.empty(4 * n + streams, np.int64)
@@ -275,37 +180,35 @@ def _scan(
         s = stream[i]
         for a in range(ptr[i], ptr[i + 1]):
             r, b = region[a], owner[region[a]]
-            if heads[b] < 0 and memory[b] >= 0:
-                entries, filled, count = _inherit(b, known, count, memory, start, end, heads,
-                                                  tails, entries, filled, pending,
-                                                  stamp)  # fmt: skip
-                known[count] = b
-                count += 1
-            if not entered[r]:
-                entered[r] = True
-                entries, filled = _enter(b, r, heads, tails, entries, filled)
-            if cursor[r] != tails[b]:
-                links, linked = _look_around(r, cursor, nearby, heads, entries, links, linked,
-                                             owner, begin, stop, dims, size, stride, low, high,
-                                             work)  # fmt: skip
+            if not begun[b]:
+                begun[b] = True
+                heirlooms, filled, count = inherit(b, known, count, memory, start, end, roll,
+                                                    roll_ptr, entered, legacy, heirlooms, filled,
+                                                    pending, stamp)  # fmt: skip
+            if not enrolled[r]:
+                enrolled[r] = True
+                entered[2 * b + written[r]] += 1
+            if seen[r, 1] < entered[2 * b + 1] or (written[r] and seen[r, 0] < entered[2 * b]):
+                links, linked = meet(r, b, written, seen, roll, roll_ptr, roll_begin, roll_stop,
+                                      entered, legacy, heirlooms, nearby, links, linked, begin,
+                                      stop, dims, size, stride, low, high, work)  # fmt: skip
             _visit(i, r, write[a] == 1, nearby, links, pending, nodes, owner, stream, best, cause)
             used = _remember(i, r, write[a], pending, nodes, used, stream)
         while next_shown < shown.size and shown_at[next_shown] <= i:
             r = shown[next_shown]
-            links, linked = _look_around(r, cursor, nearby, heads, entries, links, linked, owner,
-                                         begin, stop, dims, size, stride, low, high,
-                                         work)  # fmt: skip
+            links, linked = meet(r, owner[r], written, seen, roll, roll_ptr, roll_begin,
+                                  roll_stop, entered, legacy, heirlooms, nearby, links, linked,
+                                  begin, stop, dims, size, stride, low, high, work)  # fmt: skip
             after[next_shown] = _last_write(i, r, nearby, links, pending, nodes)
             next_shown += 1
         if by_hand[i]:
             best[:] = -1
-        while next_wait < wait.size and wait[next_wait] == i:
-            f = stream[wait_for[next_wait]]
-            if wait_for[next_wait] > best[f]:
-                best[f], cause[f] = wait_for[next_wait], _HAND
-            next_wait += 1
+        next_wait = add_waits(i, next_wait, wait, wait_for, stream, best, cause)
         if edges + streams > source.size:
-            source, why = _grown(source), _grown(why)
-        edges = _emit(s, is_dma[s], best, cause, waited, source, why, edges)
+            source, why = grown(source), grown(why)
+        if noted + streams > facts.shape[0]:
+            facts = grown(facts)
+        noted, edges = emit(i, s, is_dma[s], best, cause, active, waited, newest, facts, noted,
+                             source, why, edges)  # fmt: skip
         edge_ptr[i + 1] = edges
     return edge_ptr, source[:edges].copy(), why[:edges].copy(), after

@@ -9,7 +9,7 @@ RANK = 5
 #: Operand slots of a vector instruction, and its immediate numbers.
 VECTOR_SOURCES, VECTOR_IMMEDIATES = 4, 6
 #: Loop indices remembered per instruction.
-LOOPS = 4
+LOOPS = 5
 
 
 class Space(IntEnum):

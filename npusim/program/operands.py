@@ -11,7 +11,7 @@ from npusim.core.dtypes import dtype, names
 from npusim.core.errors import Problem
 from npusim.hw.machine import Machine
 from npusim.program.findings import alike, at
-from npusim.program.kinds import VECTOR_SOURCES, Kind, Space, Unit
+from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space, Unit
 from npusim.program.program import Ints, Program
 from npusim.program.vector_isa import OPERATIONS, operands, shape_of, walk
 from npusim.program.wording import region_text, shape_text
@@ -190,6 +190,8 @@ def _misuse(tree: object, shapes: list[tuple[int, ...]]) -> str | None:
     for node in walk(tree):
         if node[0] == "source" and not 0 <= node[1] < len(shapes):
             return f"operand {node[1]} of {len(shapes)}"
+        if node[0] == "immediate" and not 0 <= node[1] < VECTOR_IMMEDIATES:
+            return f"number {node[1]} of {VECTOR_IMMEDIATES}"
         if operands(node) and node[0] not in OPERATIONS:
             return f"no operation {node[0]!r}"
         if operands(node) and len(operands(node)) != OPERATIONS[node[0]].operands:

@@ -121,7 +121,7 @@ class Copies:
 class Mmas:
     """C (+)= A B; `first` overwrites C, `stationary` is 1 where A stays in the array.
 
-    `kept` is 1 where the stationary tile is still in the array from the mma before.
+    `kept` flags what is still in the array from the mma before (see uses.kept_stationary).
     """
 
     c: Ints

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from npusim.core.jit import jit, jit_inline
 from npusim.program.accesses import Accesses
+from npusim.program.atoms import Atoms, atoms
 from npusim.program.clocks import Timelines, finish, start, timelines, users
-from npusim.program.footprints import DIMS, LOW, RUN, Atoms, atoms, boxes
+from npusim.program.footprints import DIMS, LOW, RUN, boxes
 from npusim.program.kinds import Space
-from npusim.program.neighbours import READ, SHOW, WRITE, Touches, groups
+from npusim.program.lifetimes import READ, SHOW, WRITE, Touches, groups, touches_of
 from npusim.program.program import Ints, Program
 
 Small = NDArray[np.int32]
@@ -43,7 +44,7 @@ class Findings:
 
 def find(program: Program, accesses: Accesses, order: Ints) -> Findings:
     """All findings of a program whose instructions can complete in `order`."""
-    touches, lines = _touches(program, accesses), timelines(program, order)
+    touches, lines = touches_of(program, accesses), timelines(program, order)
     initial = _initial(program)
     count = len(program.buffers)
     written, valued = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -58,20 +59,6 @@ def find(program: Program, accesses: Accesses, order: Ints) -> Findings:
         owner[mine] = program.regions.buffer[region]
     table = _run_scan(touches, lines, row[touches.region], cut, owner)
     return _summed(touches, table, cut.size_bytes)
-
-
-def _touches(program: Program, accesses: Accesses) -> Touches:
-    """Accesses to memory, and tiles that are shown when their instruction has completed."""
-    holds = program.holds
-    instruction = np.repeat(np.arange(len(program)), np.diff(accesses.ptr))
-    instruction = np.concatenate([instruction, holds.after])
-    region = np.concatenate([accesses.region, holds.source])
-    how = np.concatenate([accesses.write, np.full(len(holds.source), SHOW)])
-    order = np.lexsort((how, instruction)) if len(holds.after) else np.arange(len(region))
-    ptr = np.searchsorted(instruction[order], np.arange(len(program) + 1))
-    region = region[order]
-    buffer = program.regions.buffer[region]
-    return Touches(ptr, instruction[order], region, buffer, how[order])
 
 
 def _initial(program: Program) -> Ints:

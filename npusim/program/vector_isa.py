@@ -37,7 +37,7 @@ def _table() -> Iterator[tuple[str, Operation]]:
         yield from ((name, Operation(count, "simple")) for name in ops.split())
     yield from ((name, Operation(1, "divide")) for name in ("sqrt", "reciprocal", "rsqrt"))
     yield from ((name, Operation(2, "divide")) for name in ("div", "mod", "fmod"))
-    for name in ("exp", "log", "tanh", "erf", "sigmoid", "sin", "cos", "softplus"):
+    for name in ("exp", "expm1", "log", "tanh", "erf", "sigmoid", "sin", "cos", "softplus"):
         yield name, Operation(1, "function")
     yield "pow", Operation(2, "function")
     for name in ("row_sum", "row_max", "row_min"):
@@ -74,10 +74,10 @@ def shape_of(tree: Any, sources: Sequence[Shape]) -> Shape:
 def work(tree: Any, sources: Sequence[Shape]) -> dict[CostClass, int]:
     """Element operations of one evaluation by class; a bare move counts as one simple each.
 
-    A reduction works once per element it reads.
+    A reduction works once per element it reads, and what occurs several times is computed once.
     """
     counts: dict[CostClass, int] = {"simple": 0, "divide": 0, "function": 0}
-    for node in walk(tree):
+    for node in dict.fromkeys(walk(tree)):
         if operands(node):
             operation = OPERATIONS[node[0]]
             over = node[1] if operation.reduces else node

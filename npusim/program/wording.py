@@ -11,6 +11,7 @@ import numpy as np
 from npusim.core.dtypes import dtype, names
 from npusim.program.kinds import RANK, Kind, Space, Why
 from npusim.program.program import Program
+from npusim.program.uses import NAMED_KEPT, OTHER_KEPT
 
 _NAMED = (Space.DRAM, Space.TAP)
 _INFIX: Mapping[str, str] = MappingProxyType(
@@ -94,18 +95,31 @@ def shape_text(program: Program, region: int) -> str:
 
 
 def buffer_label(program: Program, buffer: int, core: int = -1) -> str:
-    """Name of a buffer, with the number of its slot and, where it is not obvious, its memory."""
+    """Name of a buffer with the number of its slot; `@shared`, `@sram2` where another's is meant.
+
+    `core` is the core that looks at it.
+    """
+    name = _slot_name(program, buffer)
+    space, owner = Space(int(program.buffers.space[buffer])), int(program.buffers.core[buffer])
+    if space in _NAMED or (owner >= 0 and owner == core):
+        return name
+    return f"{name}@{space.name.lower()}{owner if owner >= 0 else ''}"
+
+
+def buffer_text(program: Program, buffer: int) -> str:
+    """Name and memory of a buffer, like `a.1 in sram of core 2`."""
+    memory = memory_text(int(program.buffers.space[buffer]), int(program.buffers.core[buffer]))
+    return f"{_slot_name(program, buffer)} in {memory}"
+
+
+def _slot_name(program: Program, buffer: int) -> str:
     buffers = program.buffers
     name: str = buffers.names[buffer]
     first = int(buffers.slot_of[buffer])
-    head = first if first >= 0 else buffer
-    others = np.flatnonzero(buffers.slot_of == head)
-    if len(others):
-        name = f"{name}.{int(np.searchsorted(others, buffer, side='right')) if first >= 0 else 0}"
-    space, owner = Space(int(buffers.space[buffer])), int(buffers.core[buffer])
-    if space in _NAMED or (owner >= 0 and owner == core):
+    others = np.flatnonzero(buffers.slot_of == (first if first >= 0 else buffer))
+    if not len(others):
         return name
-    return f"{name}@{memory_text(space, owner)}"
+    return f"{name}.{int(np.searchsorted(others, buffer, side='right')) if first >= 0 else 0}"
 
 
 def memory_text(space: int, core: int) -> str:
@@ -115,13 +129,13 @@ def memory_text(space: int, core: int) -> str:
 
 
 def formula(tree: Any, sources: Sequence[str], immediates: Sequence[float]) -> str:
-    """A vector expression as one would write it."""
+    """A vector expression as one would write it; operands that it lacks are question marks."""
     if tree[0] == "source":
-        return sources[int(tree[1])]
+        return sources[tree[1]] if tree[1] < len(sources) else "?"
     if tree[0] == "immediate":
-        return f"{float(immediates[tree[1]]):.6g}"
+        return f"{float(immediates[tree[1]]):.6g}" if tree[1] < len(immediates) else "?"
     parts = [formula(child, sources, immediates) for child in tree[1:]]
-    if tree[0] in _INFIX:
+    if tree[0] in _INFIX and len(parts) == 2:
         joined = zip(tree[1:], parts, strict=True)
         left, right = (f"({t})" if child[0] in _INFIX else t for child, t in joined)
         return f"{left} {_INFIX[tree[0]]} {right}"
@@ -150,9 +164,10 @@ def _mma(program: Program, row: int, core: int) -> str:
         a = f"({a} - {table.zero_a[row]})"
     if table.zero_b[row]:
         b = f"({b} - {table.zero_b[row]})"
-    stays = "A" if table.stationary[row] else "B"
-    notes = [f"{stays} stays"] if stays == "A" else []
-    notes += [f"{stays} still in the array"] if table.kept[row] else []
+    named, other = ("A", "B") if table.stationary[row] else ("B", "A")
+    notes = ["A stays"] if table.stationary[row] else []
+    kept = {NAMED_KEPT: named, OTHER_KEPT: other}
+    notes += [f"{operand} as before" for flag, operand in kept.items() if table.kept[row] & flag]
     text = f"mma {c} {'=' if table.first[row] else '+='} {a} @ {b}"
     return f"{text} ({', '.join(notes)})" if notes else text
 

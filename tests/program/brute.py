@@ -62,10 +62,11 @@ def happens_before(program: Program) -> np.ndarray:
     )
     dma = np.array([program.streams[s].unit is Unit.DMA for s in stream])
     before |= ahead & ~dma[:, None]
-    queue = ahead | np.eye(count, dtype=np.bool_)
+    queue = (ahead | np.eye(count, dtype=np.bool_)).astype(np.float32)
     while True:
-        grown = before | (queue.astype(int) @ before @ queue.astype(int) > 0)
-        grown |= grown.astype(int) @ grown.astype(int) > 0
+        grown = before | (queue @ before.astype(np.float32) @ queue > 0)
+        steps = grown.astype(np.float32)
+        grown |= steps @ steps > 0
         if (grown == before).all():
             return before
         before = grown

@@ -37,6 +37,12 @@ def brute() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def rig() -> ModuleType:
+    """The module `rig.py` beside this file."""
+    return beside("rig")
+
+
+@pytest.fixture(scope="session")
 def variant() -> Callable[..., Machine]:
     """npu_a with some fields set otherwise, such as `core.sequencer.queue_depth=2`."""
     loaded = load_machine(CHECKOUT / "hwconfigs" / "npu_a.yaml")

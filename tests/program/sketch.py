@@ -10,7 +10,7 @@ import numpy as np
 
 from npusim.core.dtypes import dtype
 from npusim.program.builder import HOLD, WAIT, Builder
-from npusim.program.kinds import Kind, Space
+from npusim.program.kinds import LOOPS, Kind, Space
 from npusim.program.program import Edges, Layer, Program
 
 #: The last DMA queue of a core is for stores.
@@ -34,7 +34,7 @@ class Sketch:
         self.builder.end(axes)
 
     def at(self, *indices: int) -> None:
-        self.builder.at(indices)
+        self.builder.at([*indices, *[-1] * LOOPS][: max(LOOPS, len(indices))])
 
     # ------------------------------------------------------------ memory
 
@@ -143,3 +143,22 @@ def without_edge(program: Program, source: int, target: int) -> Program:
     kept = [pair for pair in edges(program) if pair != (source, target)]
     assert len(kept) == len(program.edges.source) - 1, f"no edge {source} -> {target}"
     return with_edges(program, kept)
+
+
+def every_kind() -> Program:
+    """A legal program in which every kind, table and column has something."""
+    s = Sketch()
+    x, y = s.tensor("x", (8, 8)), s.tensor("y", (8, 8), at=256, initial=False)
+    tile = s.tile(Space.SRAM, 0, (8, 8), name="a")
+    acc = s.tile(Space.ACC, 0, (8, 8), name="acc")
+    tap = s.tile(Space.TAP, -1, (8, 8), name="z")
+    s.builder.tap("z", tap)
+    s.at(1, 2)
+    s.copy(0, 0, tile, x)
+    s.mma(0, acc, tile, tile)
+    s.hold(tap, acc)
+    s.vec(0, tile, acc)
+    s.copy(0, STORES, y, tile)
+    s.host("h", [y], [x])
+    s.axes("m", "n")
+    return s.finish()

@@ -20,7 +20,8 @@ def test_every_core_has_its_streams_and_the_host_comes_last():
         *(Stream(0, Unit.DMA, queue) for queue in range(3)),
     )
     assert len(builder.streams) == 2 * 5 + 1
-    assert [str(builder.streams[n]) for n in (5, 8, 10)] == ["core 1 matrix", "core 1 dma 1", "host"]
+    shown = [str(builder.streams[n]) for n in (5, 8, 10)]
+    assert shown == ["core 1 matrix", "core 1 dma 1", "host"]
 
 
 def test_equal_regions_are_one(sketch):
@@ -66,14 +67,15 @@ def test_loop_indices_belong_to_what_follows(sketch):
     outside = s.vec(0, t)
     s.at(3)
     one = s.vec(0, t, t)
-    s.at(3, 1, 4, 1, 5)
+    digits = (3, 1, 4, 1, 5, 9, 2, 6)
+    s.at(*digits)
     two = s.vec(0, t, t)
     s.axes("m", "n")
     program = s.finish()
     points = program.instructions.point
     assert points[outside] == -1
     assert program.points[points[one]].tolist() == [3] + [-1] * (LOOPS - 1)
-    assert program.points[points[two]].tolist() == [3, 1, 4, 1]
+    assert program.points[points[two]].tolist() == list(digits[:LOOPS])
     assert program.layers[0].axes == ("m", "n")
 
 

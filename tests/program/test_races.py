@@ -95,7 +95,7 @@ def held_against(brute, program):
     return len(caught)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(st.data())
 def test_finds_what_all_pairs_find(sketch, brute, data):
     held_against(brute, data.draw(programs(sketch)))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.core.jit import jit
+from npusim.program.accesses import Accesses
 from npusim.program.clocks import Timelines, clocks_at
 from npusim.program.kinds import Space
 from npusim.program.program import Ints, Program
@@ -47,6 +48,20 @@ class _Uses:
     stream: Ints
     clock: Ints
     last: Ints
+
+
+def touches_of(program: Program, accesses: Accesses) -> Touches:
+    """Accesses to memory, and tiles that are shown when their instruction has completed."""
+    holds = program.holds
+    instruction = np.repeat(np.arange(len(program)), np.diff(accesses.ptr))
+    instruction = np.concatenate([instruction, holds.after])
+    region = np.concatenate([accesses.region, holds.source])
+    how = np.concatenate([accesses.write, np.full(len(holds.source), SHOW)])
+    order = np.lexsort((how, instruction)) if len(holds.after) else np.arange(len(region))
+    ptr = np.searchsorted(instruction[order], np.arange(len(program) + 1))
+    region = region[order]
+    buffer = program.regions.buffer[region]
+    return Touches(ptr, instruction[order], region, buffer, how[order])
 
 
 def groups(
