@@ -52,6 +52,15 @@ def _whole_cycles(amount: ArrayLike, rate: float) -> Ints:
     return np.ceil(np.round(np.asarray(amount, np.float64) / rate, 9)).astype(np.int64)
 
 
+def held_operand(matrix: Matrix, stationary: Stationary) -> Literal["A", "B", "C"]:
+    """The operand that stays in the array where a product asks for `stationary`."""
+    if matrix.dataflow == "output_stationary":
+        return "C"
+    if matrix.dataflow == "input_stationary":
+        return "B" if stationary == "A" else "A"
+    return stationary
+
+
 def folds(
     matrix: Matrix,
     m: ArrayLike,
@@ -68,9 +77,10 @@ def folds(
     m, n, k = (np.asarray(x, np.int64) for x in (m, n, k))
     rate = matrix.rates[dtype_name]
     rows, columns = matrix.rows, matrix.columns
-    if matrix.dataflow == "output_stationary":
+    held = held_operand(matrix, stationary)
+    if held == "C":
         count, streamed, load = _ceil_div(m, rows) * _ceil_div(n, columns), k, 0
-    elif (matrix.dataflow == "weight_stationary") == (stationary == "B"):
+    elif held == "B":
         count, streamed, load = _ceil_div(k, rows) * _ceil_div(n, columns), m, rows
     else:
         count, streamed, load = _ceil_div(k, rows) * _ceil_div(m, columns), n, rows

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from npusim.core.jit import jit, jit_inline
+from npusim.hw.dram import Dram
 from npusim.hw.machine import Machine
 from npusim.program.program import Ints
 
@@ -22,10 +23,9 @@ from npusim.program.program import Ints
 class DramParams(NamedTuple):
     """Timing in ticks, geometry in bytes and counts, and where each part of the state begins.
 
-    The state is one flat array, since compiled functions pass a single array cheaply: per bank
-    its row, the rows before it and when they were closed, when it takes a column command and
-    when an activate; per channel the clocks of bus, activate window and refresh, and the writes
-    posted.
+    The state is one flat array, since compiled functions pass a single array cheaply: a record
+    for every bank of every group; per channel the clocks of bus, activate window and refresh,
+    the writes posted and when the newest of them came.
     """
 
     channels: int
@@ -47,26 +47,32 @@ class DramParams(NamedTuple):
     rc: int
     activate: int
     groups: int
+    groups_bytes: int
     turnaround: int
     rfc: int
     refi: int
     write_batch: int
-    at_row: int
-    at_before: int
-    at_closed: int
-    at_column_ready: int
-    at_activate_ready: int
+    bank_set: int
+    at_banks: int
     at_bus: int
     at_window: int
     at_refresh: int
     at_posted: int
+    at_newest: int
     at_posted_address: int
     at_posted_bytes: int
     size: int
 
 
-#: Rows a bank had open before its present one, remembered for requests that came in time.
+#: A bank's record: its open row, when a run that needs it may begin, when the next activate is
+#: allowed, and rows closed before, with the time, for requests that came in time.
+_ROW, _COLUMN, _ACTIVATE, _BEFORE = range(4)
+#: Closed rows that are remembered, one for each value of a row's low digits.
 _REMEMBERED = 4
+_RECORD = _BEFORE + 2 * _REMEMBERED
+#: What banks of one number share, in front of their records: the row that all of them have open
+#: (or -1), and when they take a run that needs them all.
+_ALL, _ALL_READY, _SHARED = range(3)
 #: Positions of the counts, in front of the state.
 BURSTS, ACTIVATES, REFRESHES, TURNS = 0, 1, 2, 3
 _COUNTS = 4
@@ -104,26 +110,27 @@ def dram_params(machine: Machine) -> DramParams:
         rc=ticks(times.rc),
         activate=max(ticks(times.rrd), -(-ticks(times.faw) // 4)),
         groups=dram.bank_groups,
+        groups_bytes=dram.bank_groups * dram.pseudo_channels * dram.burst_bytes,
         turnaround=ticks(times.turnaround),
         rfc=ticks(times.rfc),
         refi=max(ticks(times.refi), 1),
         write_batch=dram.write_batch,
-        **_layout(dram.channels, dram.channels * dram.banks_per_group, dram.write_batch),
+        bank_set=_SHARED + dram.bank_groups * _RECORD,
+        **_layout(dram),
     )
 
 
-def _layout(channels: int, banks: int, batch: int) -> dict[str, int]:
+def _layout(dram: Dram) -> dict[str, int]:
     """Positions of the parts of the state after the counts."""
+    channels, batch = dram.channels, dram.write_batch
+    banks = channels * dram.banks_per_group
     parts = {
-        "at_row": banks,
-        "at_before": banks * _REMEMBERED,
-        "at_closed": banks * _REMEMBERED,
-        "at_column_ready": banks,
-        "at_activate_ready": banks,
+        "at_banks": banks * (_SHARED + dram.bank_groups * _RECORD),
         "at_bus": channels,
         "at_window": channels,
         "at_refresh": channels,
         "at_posted": channels,
+        "at_newest": channels,
         "at_posted_address": channels * batch,
         "at_posted_bytes": channels * batch,
     }
@@ -134,9 +141,11 @@ def _layout(channels: int, banks: int, batch: int) -> dict[str, int]:
 def dram_state(p: DramParams) -> Ints:
     """Everything closed and idle; refreshes of the channels are spread over the interval."""
     state = np.zeros(p.size, np.int64)
-    banks = p.channels * p.banks
-    state[p.at_row : p.at_row + banks] = -1
-    state[p.at_before : p.at_before + banks * _REMEMBERED] = -1
+    sets = state[p.at_banks : p.at_bus].reshape(-1, p.bank_set)
+    sets[:, _ALL] = -1
+    banks = sets[:, _SHARED:].reshape(-1, p.groups, _RECORD)
+    banks[:, :, _ROW] = -1
+    banks[:, :, _BEFORE::2] = -1
     spread = np.arange(p.channels, dtype=np.int64) * p.refi // (2 * p.channels)
     state[p.at_refresh : p.at_refresh + p.channels] = p.refi // 2 + spread
     return state
@@ -181,21 +190,68 @@ def _refresh(t: int, channel: int, p: DramParams, s: Ints) -> None:
     if now >= s[p.at_refresh + channel]:
         missed = (now - s[p.at_refresh + channel]) // p.refi
         last = s[p.at_refresh + channel] + missed * p.refi
-        s[p.at_bus + channel] = max(s[p.at_bus + channel], last + p.rp + p.rfc)
+        done = max(s[p.at_bus + channel], last) + p.rp + p.rfc
+        s[p.at_bus + channel] = done
+        s[p.at_window + channel] = max(s[p.at_window + channel], done)
         s[p.at_refresh + channel] = last + p.refi
         s[REFRESHES] += missed + 1
-        for bank in range(channel * p.banks, (channel + 1) * p.banks):
-            s[p.at_row + bank] = -1
+        first = p.at_banks + channel * p.banks * p.bank_set
+        for banks in range(first, first + p.banks * p.bank_set, p.bank_set):
+            s[banks + _ALL] = -1
+            for bank in range(banks + _SHARED, banks + p.bank_set, _RECORD):
+                s[bank + _ROW] = -1
 
 
 @jit_inline
-def _in_time(t: int, bank: int, row: int, p: DramParams, s: Ints) -> bool:
+def _in_time(t: int, bank: int, row: int, s: Ints) -> bool:
     """Whether the row was still open when the request arrived at t."""
-    first = bank * _REMEMBERED
-    for k in range(first, first + _REMEMBERED):
-        if s[p.at_before + k] == row and s[p.at_closed + k] > t:
-            return True
-    return False
+    k = bank + _BEFORE + 2 * (row & (_REMEMBERED - 1))
+    return bool(s[k] == row and s[k + 1] > t)
+
+
+@jit_inline
+def _open(
+    t: int, channel: int, bank: int, row: int, opened: int, p: DramParams, s: Ints
+) -> None:  # fmt: skip
+    """Activate a row for a request that arrived at t, `opened` activates after its first.
+
+    The run may begin so much earlier, since the data of each further group is due later.
+    """
+    window = max(s[p.at_window + channel], t)
+    s[p.at_window + channel] = window + p.activate
+    start = max(window, s[bank + _ACTIVATE])
+    old = s[bank + _ROW]
+    if old >= 0:
+        start = max(start, t + p.rp)
+        k = bank + _BEFORE + 2 * (old & (_REMEMBERED - 1))
+        s[k], s[k + 1] = old, start - p.rp
+    s[bank + _ROW] = row
+    s[bank + _COLUMN] = start + p.rcd - opened * p.activate
+    s[bank + _ACTIVATE] = start + p.rc
+    s[ACTIVATES] += p.lanes
+
+
+@jit_inline
+def _rows_ready(
+    t: int, channel: int, banks: int, group: int, count: int, row: int, p: DramParams, s: Ints
+) -> int:
+    """When a run over `count` bank groups from `group` on, which arrives at t, may begin."""
+    if count == p.groups and s[banks + _ALL] == row:
+        return int(max(t, s[banks + _ALL_READY]))
+    ready, opened, there = t, 0, 0
+    for k in range(group, group + count):
+        bank = banks + _SHARED + (k & (p.groups - 1)) * _RECORD
+        if s[bank + _ROW] != row:
+            if _in_time(t, bank, row, s):
+                continue
+            _open(t, channel, bank, row, opened, p, s)
+            opened += 1
+        ready = max(ready, s[bank + _COLUMN])
+        there += 1
+    if opened > 0:
+        s[banks + _ALL] = row if there == p.groups else -1
+        s[banks + _ALL_READY] = ready
+    return int(ready)
 
 
 @jit_inline
@@ -203,26 +259,14 @@ def _serve(
     t: int, address: int, size: int, channel: int, bank: int, row: int, p: DramParams, s: Ints
 ) -> tuple[int, int]:
     """Column access of one run that arrives at t; (when its data starts, when it ends)."""
-    bank += channel * p.banks
-    bursts = (address + size - 1) // p.burst_bytes - address // p.burst_bytes + 1
-    ready = t
-    if s[p.at_row + bank] == row:
-        ready = max(t, s[p.at_column_ready + bank])
-    elif not _in_time(t, bank, row, p, s):
-        opened = min(p.groups, -(-bursts // p.lanes))
-        window = max(s[p.at_window + channel], t)
-        s[p.at_window + channel] = window + opened * p.activate
-        start = max(window, s[p.at_activate_ready + bank])
-        if s[p.at_row + bank] >= 0:
-            before, closed = p.at_before + bank * _REMEMBERED, p.at_closed + bank * _REMEMBERED
-            for k in range(_REMEMBERED - 1, 0, -1):
-                s[before + k], s[closed + k] = s[before + k - 1], s[closed + k - 1]
-            s[before], s[closed] = s[p.at_row + bank], start
-            start += p.rp
-        s[p.at_activate_ready + bank] = start + p.rc
-        ready = s[p.at_column_ready + bank] = start + p.rcd
-        s[p.at_row + bank] = row
-        s[ACTIVATES] += opened * p.lanes
+    first, last = address // p.burst_bytes, (address + size - 1) // p.burst_bytes
+    group, count = 0, p.groups
+    if size < p.groups_bytes:
+        group = first // p.lanes
+        count = min(last // p.lanes - group + 1, p.groups)
+    banks = p.at_banks + (channel * p.banks + bank) * p.bank_set
+    ready = _rows_ready(t, channel, banks, group, count, row, p, s)
+    bursts = last - first + 1
     length = p.whole_run if size == p.granule_bytes else -(-bursts // p.lanes) * p.burst
     bus = max(s[p.at_bus + channel], t)
     s[p.at_bus + channel] = bus + length
@@ -256,8 +300,10 @@ def access(
     (a write), and the ticks it waited beyond an idle, closed bank.
     """
     channel, bank, row = locate(address, p)
-    if not writes and s[p.at_posted + channel] > 0 and s[p.at_bus + channel] + 2 * p.turnaround < t:
-        drain(s[p.at_bus + channel], channel, p, s)
+    if not writes and s[p.at_posted + channel] > 0:
+        idle = max(s[p.at_bus + channel], s[p.at_newest + channel])
+        if idle + 2 * p.turnaround < t:
+            drain(idle, channel, p, s)
     _refresh(t, channel, p, s)
     if not writes:
         begin, end = _serve(t, address, size, channel, bank, row, p, s)
@@ -266,7 +312,7 @@ def access(
     n = s[p.at_posted + channel]
     at = channel * p.write_batch + n
     s[p.at_posted_address + at], s[p.at_posted_bytes + at] = address, size
-    s[p.at_posted + channel] = n + 1
+    s[p.at_posted + channel], s[p.at_newest + channel] = n + 1, accepted
     if n + 1 == p.write_batch:
         drain(accepted, channel, p, s)
     return accepted + p.cwl, accepted - t
@@ -277,7 +323,6 @@ def flush(t: int, p: DramParams, s: Ints) -> int:
     """Drain all channels at the end of a program; returns when the last data has moved."""
     end = t
     for channel in range(p.channels):
-        if s[p.at_posted + channel] > 0:
-            drain(t, channel, p, s)
-            end = max(end, s[p.at_bus + channel])
+        drain(s[p.at_newest + channel], channel, p, s)
+        end = max(end, s[p.at_bus + channel])
     return end

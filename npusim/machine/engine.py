@@ -181,19 +181,10 @@ def _begin(
 
 @jit_inline
 def _fair(mine: int, other: int, third: int, total: int) -> int:
-    """Max-min fair share of `total` for one of three demands."""
-    if mine + other + third <= total:
-        return mine
-    share = total // 3
-    if mine <= share:
-        return mine
-    rest, sharers = total, 1
-    for demand in (other, third):
-        if demand <= share:
-            rest -= demand
-        else:
-            sharers += 1
-    return max(min(mine, rest // sharers), 1)
+    """Max-min fair share of `total` for one of three demands: small ones are served in full."""
+    low = min(other, third, total // 3)
+    high = min(max(other, third), (total - low) // 2)
+    return max(min(mine, total - low - high), 1)
 
 
 @jit
@@ -205,7 +196,6 @@ def _open(
     streams[stream, s.S_MODE] = s.ISSUING
     streams[stream, s.S_AT : s.S_AT + RANK] = 0
     streams[stream, s.S_OFFSET] = 0
-    streams[stream, s.S_LIMITED] = 0
     streams[stream, s.S_LAST] = now + p.descriptor
     trace[i, s.T_START] = now
     _note(i, now + p.descriptor, _DISPATCH, trace, segments, counts)
@@ -275,17 +265,23 @@ def _explain(
     i: int, stream: int, now: int, issue: int, finish: int, waited: int, why: int, row: int,
     walk: Ints, trace: Ints, streams: Ints, segments: Ints, counts: Ints,
 ) -> None:  # fmt: skip
-    """Why the copy's latest byte came when it did."""
+    """Why the copy's latest byte came when it did.
+
+    Without waiting it would have come at `free`: after the unloaded latency (the first request),
+    or as soon as the queue could issue it.
+    """
     trace[i, s.T_REQUESTS] += 1
-    idle = noc.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
+    free = finish - waited
     if trace[i, s.T_REQUESTS] == 1:
         if issue > now:
             _note(i, issue, _QUEUE, trace, segments, counts)
-        _note(i, finish - waited, idle, trace, segments, counts)
-        streams[stream, s.S_LAST] = finish - waited
+        idle = noc.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
+        _note(i, free, idle, trace, segments, counts)
+        streams[stream, s.S_LAST] = free
+    elif free > streams[stream, s.S_LAST]:
+        _note(i, free, _QUEUE, trace, segments, counts)
+        streams[stream, s.S_LAST] = free
     if finish > streams[stream, s.S_LAST]:
-        if waited == 0:
-            why = _QUEUE if streams[stream, s.S_LIMITED] or issue > now else idle
         _note(i, finish, why, trace, segments, counts)
         streams[stream, s.S_LAST] = finish
 
@@ -297,9 +293,7 @@ def _next_issue(stream: int, issued: int, rings: Ints, streams: Ints, p: CorePar
     rings[stream, slot] = streams[stream, s.S_FINISH]
     slot = slot + 1 if slot + 1 < p.outstanding else 0
     streams[stream, s.S_RING] = slot
-    oldest = rings[stream, slot]
-    streams[stream, s.S_LIMITED] = oldest > issued + p.cycle
-    return int(max(issued + p.cycle, oldest))
+    return int(max(issued + p.cycle, rings[stream, slot]))
 
 
 @jit_inline

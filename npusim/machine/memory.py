@@ -3,6 +3,7 @@
 Every memory is bytes; a region is a strided numpy view of them in its storage dtype. Bytes that
 nobody wrote are poisoned (all ones: NaN in every float format) and known as unwritten, element by
 element; a buffer whose every element was written is remembered as complete and costs nothing.
+Buffers may share bytes: what one writes, the others have lost.
 Sources of initial values are called when something first reads them.
 """
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram
 from npusim.hw.machine import Machine
+from npusim.program.accesses import accesses
 from npusim.program.kinds import Space
 from npusim.program.program import Program
 
@@ -34,11 +36,15 @@ class Memory:
         self._dtypes = [dtype(name) for name in names()]
         self._stores = _stores(program, machine)
         self._at_home = _residents(program)
+        self._changes = _changed(program)
         self._whole = np.zeros(len(program.buffers), np.bool_)
         self._written: dict[int, NDArray[np.bool_]] = {}
         self._views: dict[int, Array] = {}
         self._marks: dict[int, NDArray[np.bool_]] = {}
         self._ready = np.zeros(len(program.buffers), np.bool_)
+        self._beside: dict[int, list[int]] = {}  # touched buffers that share bytes with one
+        self._rivals: dict[int, set[int]] = {}  # those of them that have elements to lose
+        self._taken: dict[tuple[int, int], int] = {}
         self.version = np.zeros(len(program.buffers), np.int64)
 
     def view(self, region: int) -> Array:
@@ -65,16 +71,29 @@ class Memory:
             mark[...] = True
             if mark.size == self._written[buffer].size:
                 self._whole[buffer] = True
+            for other in self._beside.get(buffer, ()):
+                self._rivals[other].add(buffer)
+        for rival in tuple(self._rivals.get(buffer, ())):
+            self._take(region, buffer, rival)
 
     def values(self, region: int, shape: tuple[int, ...]) -> Array:
         """A copy of a tensor's elements in row-major order; unwritten ones stay poisoned."""
         return np.array(self.view(region), copy=True).reshape(shape)
 
-    def written(self, region: int) -> bool:
-        """Whether every element of the region has been written."""
+    def kept(self, tensor: str) -> Array | None:
+        """The values that a tensor had at the start, if the program writes its buffer."""
+        buffer = int(self._program.regions.buffer[self._program.tensors[tensor]])
+        if tensor not in self._program.initial or not self._changes[buffer]:
+            return None
+        return self._initial(tensor)
+
+    def unwritten(self, region: int) -> Array:
+        """Elements of the region that have not been written, counted in row-major order."""
         buffer = int(self._program.regions.buffer[region])
         self._prepare(buffer)
-        return bool(self._whole[buffer]) or bool(self._mark(region, buffer).all())
+        if self._whole[buffer]:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(~self._mark(region, buffer))
 
     # ---------------------------------------------------------------- inside
 
@@ -97,18 +116,25 @@ class Memory:
         if mark is None:
             regions = self._program.regions
             item = self._dtypes[regions.dtype[region]].itemsize
-            if buffer not in self._written:
-                count = int(self._program.buffers.size_bytes[buffer]) // item
-                self._written[buffer] = np.zeros(max(count, 1), np.bool_)
             mark = np.ndarray(
                 tuple(regions.sizes[region]),
                 np.bool_,
-                self._written[buffer],
+                self._elements(buffer),
                 int(regions.offset[region]) // item,
                 tuple(regions.strides[region] // item),
             )
             self._marks[region] = mark
         return mark
+
+    def _elements(self, buffer: int) -> NDArray[np.bool_]:
+        """Which elements of a buffer have been written."""
+        if buffer not in self._written:
+            count = int(self._program.buffers.size_bytes[buffer]) // self._itemsize(buffer)
+            self._written[buffer] = np.zeros(max(count, 1), np.bool_)
+        return self._written[buffer]
+
+    def _itemsize(self, buffer: int) -> int:
+        return self._dtypes[int(self._program.buffers.dtype[buffer])].itemsize
 
     def _own_store(self, buffer: int) -> bool:
         return int(self._program.buffers.space[buffer]) in (Space.DRAM, Space.TAP)
@@ -118,7 +144,7 @@ class Memory:
         return space, buffer if self._own_store(buffer) else int(self._program.buffers.core[buffer])
 
     def _prepare(self, buffer: int) -> None:
-        """First touch: poison the bytes, end what lay there before, fetch initial values."""
+        """First touch: poison the bytes if nobody needs them, fetch initial values."""
         if self._ready[buffer]:
             return
         self._ready[buffer] = True
@@ -126,9 +152,10 @@ class Memory:
         if self._own_store(buffer):
             self._stores[self._store_of(buffer)] = self._filled(buffer, size)
         else:
-            offset = int(self._program.buffers.offset[buffer])
-            self._stores[self._store_of(buffer)][offset : offset + size] = _POISON
-            self._evict(buffer)
+            self._meet(buffer)
+            if not self._rivals[buffer]:
+                offset = int(self._program.buffers.offset[buffer])
+                self._stores[self._store_of(buffer)][offset : offset + size] = _POISON
         for tensor, region in self._at_home.get(buffer, ()):
             if not self._whole[buffer]:
                 self.view(region)[...] = self._initial(tensor).reshape(self.view(region).shape)
@@ -143,21 +170,58 @@ class Memory:
             if int(self._program.regions.elements[region]) * item == size:
                 self._whole[buffer] = True
                 self.version[buffer] += 1
-                return np.ascontiguousarray(self._initial(tensor)).reshape(-1).view(np.uint8)
+                values = np.ascontiguousarray(self._initial(tensor)).reshape(-1).view(np.uint8)
+                return values.copy() if self._changes[buffer] else values
         return np.full(max(size, 1), _POISON, np.uint8)
 
-    def _evict(self, buffer: int) -> None:
-        """Whoever used these bytes before has lost them."""
+    def _meet(self, buffer: int) -> None:
+        """Find the buffers that were touched before and share bytes with this one."""
         buffers = self._program.buffers
         low = buffers.offset[buffer]
         high = low + buffers.size_bytes[buffer]
         same = (buffers.space == buffers.space[buffer]) & (buffers.core == buffers.core[buffer])
-        beside = (buffers.offset >= high) | (buffers.offset + buffers.size_bytes <= low)
-        for other in np.flatnonzero(same & ~beside & self._ready).tolist():
-            if other != buffer:
-                self._whole[other] = False
-                if other in self._written:
-                    self._written[other][:] = False
+        apart = (buffers.offset >= high) | (buffers.offset + buffers.size_bytes <= low)
+        found = np.flatnonzero(same & ~apart & self._ready).tolist()
+        self._beside[buffer] = [other for other in found if other != buffer]
+        self._rivals[buffer] = {o for o in self._beside[buffer] if self._has_values(o)}
+        for other in self._beside[buffer]:
+            self._beside[other].append(buffer)
+
+    def _has_values(self, buffer: int) -> bool:
+        return bool(self._whole[buffer]) or bool(self._elements(buffer).any())
+
+    def _take(self, region: int, buffer: int, rival: int) -> None:
+        """The rival loses every element of which the region has a byte."""
+        version = int(self.version[rival])
+        if self._taken.get((region, rival)) == version:
+            return
+        self._taken[region, rival] = version
+        elements = self._elements(rival)
+        if self._whole[rival]:
+            self._whole[rival] = False
+            elements[:] = True
+        item = self._itemsize(rival)
+        touched = self._bytes_in(region, buffer, rival)[: elements.size * item]
+        elements[touched.reshape(-1, item).any(axis=1)] = False
+        if not elements.any():
+            for other in self._beside[rival]:
+                self._rivals[other].discard(rival)
+
+    def _bytes_in(self, region: int, buffer: int, rival: int) -> NDArray[np.bool_]:
+        """Which bytes of another buffer the region occupies."""
+        buffers, regions = self._program.buffers, self._program.regions
+        begin = np.minimum(buffers.offset[buffer], buffers.offset[rival])
+        ends = buffers.offset + buffers.size_bytes
+        mask = np.zeros(int(max(ends[buffer], ends[rival]) - begin), np.bool_)
+        item = self._itemsize(buffer)
+        np.ndarray(
+            (*regions.sizes[region], item),
+            np.bool_,
+            mask,
+            int(buffers.offset[buffer] - begin + regions.offset[region]),
+            (*regions.strides[region], 1),
+        )[...] = True
+        return mask[int(buffers.offset[rival] - begin) : int(ends[rival] - begin)]
 
     def _unwritten(self, region: int, buffer: int, reader: int) -> IllegalProgram:
         missing = int((~self._mark(region, buffer)).sum())
@@ -170,16 +234,25 @@ class Memory:
 
 
 def _stores(program: Program, machine: Machine) -> dict[tuple[int, int], Array]:
-    """One array of bytes per on-chip memory; DRAM buffers and taps get theirs when touched."""
+    """One array of bytes per on-chip memory, poisoned buffer by buffer when those are touched.
+
+    DRAM buffers and taps get theirs when they are touched.
+    """
     core = machine.core
     shared = machine.shared_sram.size_bytes if machine.shared_sram else 0
-    stores: dict[tuple[int, int], Array] = {
-        (int(Space.SHARED), -1): np.full(shared, _POISON, np.uint8)
-    }
+    stores: dict[tuple[int, int], Array] = {(int(Space.SHARED), -1): np.empty(shared, np.uint8)}
     for number in range(program.cores):
-        stores[int(Space.SRAM), number] = np.full(core.sram.size_bytes, _POISON, np.uint8)
-        stores[int(Space.ACC), number] = np.full(core.accumulators.size_bytes, _POISON, np.uint8)
+        stores[int(Space.SRAM), number] = np.empty(core.sram.size_bytes, np.uint8)
+        stores[int(Space.ACC), number] = np.empty(core.accumulators.size_bytes, np.uint8)
     return stores
+
+
+def _changed(program: Program) -> NDArray[np.bool_]:
+    """Buffers that some instruction writes."""
+    touched = accesses(program)
+    found = np.zeros(len(program.buffers), np.bool_)
+    found[program.regions.buffer[touched.region[touched.write == 1]]] = True
+    return found
 
 
 def _residents(program: Program) -> Mapping[int, list[tuple[str, int]]]:

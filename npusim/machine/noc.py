@@ -92,15 +92,16 @@ def latency_class(source: int, target: int) -> int:
 
 @jit_inline
 def _pass(
-    clocks: Ints, which: int, issue: int, t: int, waited: int, length: int
+    clocks: Ints, which: int, issue: int, t: int, waited: int, length: int, own: int
 ) -> tuple[int, int]:
     """Occupy a resource for `length` ticks by a request that reaches it at t; (end, wait).
 
     The clock counts the work of all requests in the order of their issue, so a request that
-    arrives early is not held up by one issued before it that is still on its way.
+    arrives early is not held up by one issued before it that is still on its way. `own` is what
+    the request itself has put on this clock before.
     """
     busy = max(clocks[which], issue)
-    begin = max(t, busy + (t - waited - issue))
+    begin = max(t, busy - own + (t - waited - issue))
     clocks[which] = busy + length
     return begin + length, begin - t
 
@@ -112,7 +113,7 @@ def _ticks(size: int, cycle: int, bytes_per_cycle: int) -> int:
 
 @jit_inline
 def _scratchpad(
-    issue: int, t: int, waited: int, size: int, dense: int, core: int, bank_rate: int,
+    issue: int, t: int, waited: int, size: int, dense: int, core: int, bank_rate: int, again: bool,
     p: NetworkParams, s: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Bytes in or out of a core's scratchpad; short runs and busy banks make it longer."""
@@ -122,7 +123,8 @@ def _scratchpad(
         length = _ticks(size * dense // 1024, p.cycle, rate)
     else:
         length = p.request_over_port
-    end, wait = _pass(s, p.at_sram + core, issue, t, waited, length)
+    own = length if again else 0
+    end, wait = _pass(s, p.at_sram + core, issue, t, waited, length, own)
     return end + p.sram_latency, wait, _BANK if slow else _NOC
 
 
@@ -157,13 +159,16 @@ def transfer(
         over_port = _ticks(size, p.noc_cycle, p.noc_bytes_per_cycle)
     for writes in range(2):
         place = target if writes else source
+        again = writes == 1 and source == target
         if place == LOCAL:
-            t, wait, cause = _scratchpad(issue, t, waited, size, dense, core, bank_rate, p, s)
+            t, wait, cause = _scratchpad(
+                issue, t, waited, size, dense, core, bank_rate, again, p, s
+            )
             if wait > 0:
                 waited, why = waited + wait, cause
             continue
         if writes:
-            t, wait = _pass(s, p.at_outward + core, issue, t, waited, over_port)
+            t, wait = _pass(s, p.at_outward + core, issue, t, waited, over_port, 0)
             if wait > 0:
                 waited, why = waited + wait, _NOC
         t += p.latency
@@ -173,17 +178,18 @@ def transfer(
             cause = _BANDWIDTH
         elif place == SHARED:
             length = _ticks(size, p.noc_cycle, p.shared_bytes_per_cycle)
-            t, wait = _pass(s, p.at_shared, issue, t, waited, length)
+            own = length if again else 0
+            t, wait = _pass(s, p.at_shared, issue, t, waited, length, own)
             t += p.shared_latency
             cause = _SHARED
         else:
             port = p.at_inward + target_core if writes else p.at_outward + source_core
-            t, wait = _pass(s, port, issue, t, waited, over_port)
+            t, wait = _pass(s, port, issue, t, waited, over_port, 0)
             cause = _NOC
         if wait > 0:
             waited, why = waited + wait, cause
         if not writes:
-            t, wait = _pass(s, p.at_inward + core, issue, t + p.latency, waited, over_port)
+            t, wait = _pass(s, p.at_inward + core, issue, t + p.latency, waited, over_port, 0)
             if wait > 0:
                 waited, why = waited + wait, _NOC
     return t, waited, why

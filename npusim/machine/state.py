@@ -27,9 +27,9 @@ from npusim.program.program import Ints
 
 # Streams: one row a stream. AT is the first of RANK positions inside a descriptor.
 (
-    S_CORE, S_UNIT, S_MODE, S_BEGIN, S_HEAD, S_NEXT, S_END, S_FREE, S_WAITING, S_RING, S_LIMITED,
-    S_OFFSET, S_FAR, S_NEAR, S_LAST, S_FINISH, S_AT,
-) = range(17)  # fmt: skip
+    S_CORE, S_UNIT, S_MODE, S_BEGIN, S_HEAD, S_NEXT, S_END, S_FREE, S_WAITING, S_RING, S_OFFSET,
+    S_FAR, S_NEAR, S_LAST, S_FINISH, S_AT,
+) = range(16)  # fmt: skip
 S_WIDTH = S_AT + RANK
 
 # Cores: one row a core. RATE and UNTIL: operand fetch of the matrix, then of the vector unit.

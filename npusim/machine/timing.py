@@ -106,7 +106,7 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
         streams=streams,
         cores=cores,
         rings=np.zeros((len(program.streams), machine.core.dma.outstanding_requests), np.int64),
-        segments=np.empty((requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64),
+        segments=np.empty((2 * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64),
         heap=np.empty(2 * len(program.streams) + 2, np.int64),
         counts=np.zeros(4, np.int64),
     )

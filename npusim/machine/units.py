@@ -9,11 +9,12 @@ import numpy as np
 
 from npusim.core.dtypes import dtype, names
 from npusim.hw import closed_forms
-from npusim.hw.closed_forms import vector_cycles
-from npusim.hw.machine import Machine
+from npusim.hw.closed_forms import Stationary, vector_cycles
+from npusim.hw.machine import Machine, Matrix
 from npusim.program.kinds import Kind, Space
 from npusim.program.program import Ints, Program
-from npusim.program.vector_isa import shape_of, work
+from npusim.program.uses import NAMED_KEPT, OTHER_KEPT
+from npusim.program.vector_isa import operands, shape_of, work
 
 
 @dataclass(frozen=True)
@@ -53,20 +54,27 @@ def _matrix(program: Program, machine: Machine, found: Costs) -> None:
             if not mine.any():
                 continue
             i, name = who[mine], all_names[code]
-            folds = closed_forms.folds(
-                matrix, m[mine], n[mine], k[mine], name, "A" if stationary else "B"
-            )
-            kept = (table.kept[mine] == 1) & (folds.count == 1) & (folds.load > 0)
+            named: Stationary = "A" if stationary else "B"
+            folds = closed_forms.folds(matrix, m[mine], n[mine], k[mine], name, named)
+            held = closed_forms.held_operand(matrix, named)
+            there = table.kept[mine] & (NAMED_KEPT if held == named else OTHER_KEPT) > 0
+            kept = there & (folds.count == 1) & (folds.load > 0)
             busy = closed_forms.occupied_cycles(matrix, folds)
             found.busy[i] = np.where(kept, _without_load(machine, folds), busy)
             found.fill[i] = np.where(kept, 0, closed_forms.exposed_fill_cycles(matrix, folds))
             found.tail[i] = closed_forms.exposed_drain_cycles(matrix, folds)
             found.useful[i] = folds.useful_cycles()
             found.macs[i] = m[mine] * n[mine] * k[mine]
-            item = dtype(name).itemsize
-            streamed, held = (n, m) if stationary else (m, n)
-            passes = -(-held[mine] // matrix.columns)
-            found.fetch[i] = (streamed[mine] * k[mine] * passes + held[mine] * k[mine]) * item
+            entering = _entering(matrix, held, m[mine], n[mine])
+            found.fetch[i] = entering * k[mine] * dtype(name).itemsize
+
+
+def _entering(matrix: Matrix, held: str, m: Ints, n: Ints) -> Ints:
+    """Vectors of length k that enter the array: what it holds once, the rest once per pass."""
+    if held == "C":
+        return m * -(-n // matrix.columns) + n * -(-m // matrix.rows)
+    streamed, kept = (m, n) if held == "B" else (n, m)
+    return streamed * -(-kept // matrix.columns) + kept
 
 
 def _without_load(machine: Machine, folds: closed_forms.Folds) -> Ints:
@@ -107,7 +115,9 @@ def _vector_work(program: Program, row: int) -> tuple[int, int, int]:
     done = work(tree, sources)
     written = int(sizes[table.destination[row]].prod())
     produced = int(np.prod(shape_of(tree, sources), dtype=np.int64))
-    spread = written if produced < written else 0
+    if written <= produced:
+        return done["simple"], done["divide"], done["function"]
+    spread = written if operands(tree) else written - produced  # a bare move counts already
     return done["simple"] + spread, done["divide"], done["function"]
 
 

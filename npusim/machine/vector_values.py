@@ -18,11 +18,26 @@ Number = Any
 
 def evaluate(tree: Any, sources: Sequence[Array], immediates: Sequence[float]) -> Array:
     """The value of an expression; `sources` are arrays in storage dtypes."""
+    return _evaluated(tree, sources, immediates, {})
+
+
+def _evaluated(
+    tree: Any, sources: Sequence[Array], immediates: Sequence[float], known: dict[Any, Array]
+) -> Array:
+    """`known` holds the values of what occurred before; nothing is computed twice."""
+    if tree not in known:
+        known[tree] = _computed(tree, sources, immediates, known)
+    return known[tree]
+
+
+def _computed(
+    tree: Any, sources: Sequence[Array], immediates: Sequence[float], known: dict[Any, Array]
+) -> Array:
     if tree[0] == "source":
         return widen(sources[tree[1]])
     if tree[0] == "immediate":
         return np.float64(immediates[tree[1]])  # type: ignore[return-value]
-    operands = [evaluate(child, sources, immediates) for child in tree[1:]]
+    operands = [_evaluated(child, sources, immediates, known) for child in tree[1:]]
     return _FUNCTIONS[tree[0]](*_alike(operands))
 
 
@@ -110,6 +125,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "eq": np.equal,
         "erf": lambda x: erf(x.astype(np.float64)).astype(np.float32),
         "exp": np.exp,
+        "expm1": np.expm1,
         "floor": np.floor,
         "fmod": np.fmod,
         "ge": np.greater_equal,

@@ -61,11 +61,11 @@ def account(timeline: Timeline) -> Accounting:
         for core in range(program.cores):
             mine = [(s.unit, rows) for s, rows in orders if s.core == core and len(rows)]
             units = {unit: rows for unit, rows in mine if unit is not Unit.DMA}
-            last = [int(rows[-1]) for unit, rows in mine if unit is Unit.DMA]
+            copies = [rows for unit, rows in mine if unit is Unit.DMA]
             _account_core(
                 units.get(Unit.MATRIX, np.zeros(0, np.int64)),
                 units.get(Unit.VECTOR, np.zeros(0, np.int64)),
-                max(last, key=lambda i: int(timeline.end[i]), default=-1),
+                _last_to_end(np.sort(np.concatenate(copies)), timeline.end) if copies else -1,
                 timeline.cycles,
                 final,
                 facts,
@@ -75,6 +75,11 @@ def account(timeline: Timeline) -> Accounting:
                 out[core],
             )
     return Accounting(out, timeline.cycles)
+
+
+def _last_to_end(instructions: Ints, end: Ints) -> int:
+    """The one that ends last; of those that a queue held back to one time, the first."""
+    return int(instructions[np.argmax(end[instructions])])
 
 
 # columns of the facts about an instruction
@@ -122,6 +127,14 @@ def _add(out: Ints, layer: int, why: int, low: int, high: int, per_cycle: int) -
     """Cycles that start in [low, high) ticks."""
     if high > low:
         out[layer, why] += _cycle(high, per_cycle) - _cycle(low, per_cycle)
+
+
+@jit_inline
+def _queue_of(kind: int) -> int:
+    """What it is to stand behind others in the queue of an instruction of this kind."""
+    if kind == _COPY_KIND:
+        return _QUEUE
+    return _HOST if kind == _HOST_KIND else _SYNC
 
 
 @jit
@@ -174,15 +187,14 @@ def _wait(
             if facts[cause, _KIND] == _COPY_KIND:
                 _copying(cause, begun, high, layer, facts, segments, per_cycle, out)
             else:
-                host = facts[cause, _KIND] == _HOST_KIND
-                _add(out, layer, _HOST if host else _SYNC, begun, high, per_cycle)
+                why = _HOST if facts[cause, _KIND] == _HOST_KIND else _SYNC
+                _add(out, layer, why, begun, high, per_cycle)
             high = begun
         waited = max(facts[cause, _READY], low)
         if high > waited:
             handed = min(max(facts[cause, _DISPATCHED], waited), high)
             _add(out, layer, _DISPATCH, waited, handed, per_cycle)
-            queued = facts[cause, _KIND] == _COPY_KIND
-            _add(out, layer, _QUEUE if queued else _SYNC, handed, high, per_cycle)
+            _add(out, layer, _queue_of(facts[cause, _KIND]), handed, high, per_cycle)
             high = waited
         who = cause
 

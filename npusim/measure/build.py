@@ -11,6 +11,7 @@ from npusim.machine.classes import CycleClass
 from npusim.measure.assumptions import assumptions, models
 from npusim.measure.layers import (
     Run,
+    array_busy,
     fraction,
     layer_results,
     memory_stall,
@@ -62,7 +63,7 @@ def result_of(
 def _totals(run: Run, work: Sequence[Work], validated: bool | None) -> Totals:
     cycles, machine = run.timeline.cycles, run.machine
     classes = run.accounting.cycles.sum(axis=(0, 1))
-    busy = int(classes[CycleClass.MATRIX] + classes[CycleClass.FILL_DRAIN])
+    busy = array_busy(classes)
     ideal = sum(w.ideal_cycles for w in work)
     done = sum(w.flops for w in work)
     by_dram = compulsory_bytes(run.graph) / machine.dram_bytes_per_cycle

@@ -82,9 +82,8 @@ def _layer(
 ) -> LayerResult:
     decision = run.lowered.decisions[number]
     classes = run.accounting.of_layer(number)
-    total = int(classes.sum())
+    total, busy = int(classes.sum()), array_busy(classes)
     cycles = total / run.machine.cores
-    busy = int(classes[CycleClass.MATRIX] + classes[CycleClass.FILL_DRAIN])
     first, second = _largest(classes)
     validated, max_error, ratio = _verdict(run, number)
     return LayerResult(
@@ -96,8 +95,6 @@ def _layer(
         choices={name: _plain(value) for name, value in decision.choices.items()},
         step=run.lowered.program.layers[number].step,
         reason=decision.reason,
-        repeat=1,
-        executed=(0,),
         cycles=cycles,
         core_cycles=total,
         time_s=run.seconds(cycles),
@@ -124,6 +121,11 @@ def _layer(
 def fraction(part: float, whole: float) -> float | None:
     """part / whole, None of nothing."""
     return float(part / whole) if whole else None
+
+
+def array_busy(classes: Ints) -> int:
+    """Core-cycles in which the array worked."""
+    return int(classes[CycleClass.MATRIX] + classes[CycleClass.FILL_DRAIN])
 
 
 def memory_stall(classes: Ints) -> int:

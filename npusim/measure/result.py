@@ -58,8 +58,8 @@ class LayerResult(Record):
     choices: dict[str, Choice]
     step: str
     reason: str
-    repeat: int
-    executed: tuple[int, ...]
+    repeat: int = 1
+    executed: tuple[int, ...] = (0,)
     cycles: float
     core_cycles: int
     time_s: float

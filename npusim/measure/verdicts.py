@@ -7,7 +7,7 @@ received what tiles held. Operators that share a tensor which exists nowhere are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -17,11 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from npusim.check.compare import Check, check_group, check_operator
 from npusim.core.dtypes import dtype, names
-from npusim.graph.ir import Graph, Node
+from npusim.graph.ir import Graph, Node, Tensor
 from npusim.hw.machine import Machine
 from npusim.machine.functional import Executed, Progress
 from npusim.measure.precision import rounding_of
 from npusim.plan.lower import Lowered
+from npusim.program.program import Layer
+from npusim.program.writers import Writers
 
 Array = NDArray[Any]
 
@@ -43,7 +45,7 @@ def verdicts(
     progress: Progress | None = None,
 ) -> list[Verdict]:
     """Every layer's checks, in order; a result that nobody wrote is a failed one."""
-    values = DeviceValues(graph, executed)
+    values, writers = DeviceValues(graph, executed), Writers(lowered.program)
     found = []
     with threadpool_limits(1):
         for number, decision in enumerate(lowered.decisions):
@@ -53,7 +55,9 @@ def verdicts(
             for group in groups(nodes, values):
                 for check in _checks(graph, group, values, machine, lowered, number):
                     kind = graph.tensors[check.output].dtype
-                    found.append(Verdict(number, check, kind.is_float))
+                    told = _with_origin(graph, check, values, writers)
+                    found.append(Verdict(number, told, kind.is_float))
+        found += [_spoilt(graph, values, writers, name, at) for name, at in values.overwritten()]
     return found
 
 
@@ -68,6 +72,9 @@ class DeviceValues(Mapping[str, Array]):
         self._tap_dtypes = _tap_dtypes(executed)
 
     def __getitem__(self, name: str) -> Array:
+        started_with = self._kept(name)
+        if started_with is not None:
+            return started_with
         region = self._regions[name]
         shape = self._graph.tensors[name].shape
         array = self._executed.memory.view(region).reshape(shape)
@@ -83,10 +90,37 @@ class DeviceValues(Mapping[str, Array]):
     def __contains__(self, name: object) -> bool:
         return name in self._regions
 
-    def complete(self, name: str) -> bool:
-        """Whether every element of the tensor was written."""
-        empty = not self._graph.tensors[name].size
-        return empty or self._executed.memory.written(self._regions[name])
+    def overwritten(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Inputs and weights that no longer hold what they held, and an element that changed.
+
+        A cache that grows in place is written behind the rows that are its past.
+        """
+        for name in self._executed.program.initial:
+            before = self._kept(name)
+            if before is None or not before.size:
+                continue
+            now = self._executed.memory.view(self._regions[name])
+            held = [np.frombuffer(x.tobytes(), np.uint8) for x in (before, now)]
+            changed = (held[0] != held[1]).reshape(before.size, -1).any(axis=1)
+            if changed.any():
+                at = np.unravel_index(int(np.argmax(changed)), before.shape)
+                yield name, tuple(int(i) for i in at)
+
+    def _kept(self, name: str) -> Array | None:
+        """What an input or weight held before the program, if that may have been overwritten."""
+        if name not in self._executed.program.tensors:
+            return None
+        return self._executed.memory.kept(name)
+
+    def unwritten(self, name: str) -> Array:
+        """Elements of the tensor that nobody wrote, counted in row-major order."""
+        if not self._graph.tensors[name].size:
+            return np.zeros(0, np.int64)
+        return self._executed.memory.unwritten(self._regions[name])
+
+    def region(self, name: str) -> int:
+        """Where the tensor lies, or which tap it is."""
+        return self._regions[name]
 
 
 def _tap_dtypes(executed: Executed) -> dict[int, np.dtype[Any]]:
@@ -130,12 +164,13 @@ def _checks(
 ) -> Iterator[Check]:
     outputs = [(node, name) for node in group for name in node.present_outputs()]
     visible = [(node, name) for node, name in outputs if name in values]
+    made_by = _made_by(lowered.program.layers[layer])
     if not visible:
-        yield _unseen(*outputs[-1])
+        yield _unseen(*outputs[-1], made_by)
         return
-    partial = [(node, name) for node, name in visible if not values.complete(name)]
+    partial = [(node, name) for node, name in visible if len(values.unwritten(name))]
     for node, name in partial:
-        yield _unwritten(node, name)
+        yield _unwritten(node, graph.tensors[name], values.unwritten(name), made_by)
     if len(partial) == len(visible):
         return
     rounding = rounding_of(graph, machine, lowered, layer)
@@ -147,11 +182,53 @@ def _checks(
     yield from (check for check in checks if check.output not in missing)
 
 
-def _unwritten(node: Node, name: str) -> Check:
-    text = f"{node.op} {node.name!r}, output {name!r}: not all of its elements were written"
-    return Check(node.name, name, False, inf, inf, None, text)
+def _with_origin(graph: Graph, check: Check, values: DeviceValues, writers: Writers) -> Check:
+    """A failed check that says which instruction wrote the element that is farthest off."""
+    if check.validated or check.where is None:
+        return check
+    shape = graph.tensors[check.output].shape
+    element = int(np.ravel_multi_index(check.where, shape))
+    instruction = writers.of(values.region(check.output), element)
+    if instruction is None:
+        return check
+    origin = writers.program.describe(instruction)
+    return replace(check, message=f"{check.message}; written by {origin}")
 
 
-def _unseen(node: Node, name: str) -> Check:
-    text = f"{node.op} {node.name!r}, output {name!r}: reaches no memory, so nothing can check it"
+def _spoilt(
+    graph: Graph, values: DeviceValues, writers: Writers, name: str, at: tuple[int, ...]
+) -> Verdict:
+    """The verdict on a layer that overwrote an input or weight of the model."""
+    tensor, program = graph.tensors[name], writers.program
+    element = int(np.ravel_multi_index(at, tensor.shape))
+    instruction = writers.of(values.region(name), element)
+    assert instruction is not None
+    text = (
+        f"{tensor.role} {name!r}{list(at)} has been overwritten by {program.describe(instruction)}"
+    )
+    layer = int(program.instructions.layer[instruction])
+    node = program.layers[layer].nodes[0]
+    return Verdict(layer, Check(node, name, False, inf, inf, at, text), tensor.dtype.is_float)
+
+
+def _made_by(layer: Layer) -> str:
+    """Kernel and step of a layer in words."""
+    kernel = f"kernel {layer.kernel}" if layer.kernel else ""
+    return ", ".join(part for part in (kernel, layer.step) if part)
+
+
+def _unwritten(node: Node, tensor: Tensor, missing: Array, made_by: str) -> Check:
+    first = [int(i) for i in np.unravel_index(int(missing[0]), tensor.shape)]
+    text = (
+        f"{node.op} {node.name!r}, output {tensor.name!r}: {len(missing):,} of its "
+        f"{tensor.size:,} elements were never written, the first at {first} ({made_by})"
+    )
+    return Check(node.name, tensor.name, False, inf, inf, None, text)
+
+
+def _unseen(node: Node, name: str, made_by: str) -> Check:
+    text = (
+        f"{node.op} {node.name!r}, output {name!r}: reaches no memory, so nothing can check it "
+        f"({made_by})"
+    )
     return Check(node.name, name, False, inf, inf, None, text)

@@ -7,8 +7,9 @@ from functools import cache
 
 import pytest
 
-from npusim.api.pipeline import Run, run
+from npusim.api.pipeline import run
 from npusim.api.request import Request
+from npusim.api.run import Run
 
 Finish = Callable[..., Run]
 

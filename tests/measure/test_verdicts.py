@@ -110,6 +110,7 @@ def test_wrong_values_fail_with_operator_index_and_tolerance(with_kernel):
     assert (failure.layer, failure.output) == ("elementwise", "elementwise")
     assert failure.message.startswith("Relu 'elementwise', output 'elementwise'[")
     assert "got 0.5, expected" in failure.message and "tolerance" in failure.message
+    assert "written by #2 store" in failure.message and "kernel mine, step 1" in failure.message
 
 
 def test_rows_that_nobody_wrote_fail(with_kernel):
@@ -119,7 +120,8 @@ def test_rows_that_nobody_wrote_fail(with_kernel):
     )
     (failure,) = made.result.failures
     assert failure.message == (
-        "Relu 'elementwise', output 'elementwise': not all of its elements were written"
+        "Relu 'elementwise', output 'elementwise': 3,072 of its 6,144 elements were never "
+        'written, the first at [32, 0] (kernel mine, step 1, on("elementwise"))'
     )
     layer = made.result.layers[0]
     assert (layer.validated, layer.max_error, layer.tolerance_ratio) == (False, None, None)

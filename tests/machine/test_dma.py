@@ -1,0 +1,197 @@
+"""Data sheet of the copy engines: descriptors, requests, what limits them, and how queues share."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+
+from npusim.hw.closed_forms import dram_round_trip_cycles
+from npusim.machine.classes import CycleClass
+from npusim.program.kinds import Space
+
+QUIET = ("dram.timings_ns.refi=1 s", "core.sequencer.dispatch_cycles=0")
+DESCRIPTOR, NETWORK, PORT, BANKS = 16, 20, 1, 4
+#: A request of 512 B from the shared SRAM of npu_a, in cycles: network, a quarter of a cycle of
+#: its bandwidth, its latency, network, port, one cycle of the banks, their latency.
+SHARED_LATENCY = NETWORK + 0.25 + 12 + NETWORK + PORT + 1 + BANKS
+
+
+def test_one_request_pays_descriptor_network_and_dram(bench):
+    """16 + 2 x 20 + RCD + CL + 10 of transfer + port + banks, nothing else."""
+    b = bench(*QUIET)
+    load = b.load(512)
+    seen = b.run()
+    dram = 115 + 115 + 80  # ticks of 1/8 ns
+    around = DESCRIPTOR + 2 * NETWORK + PORT + 1 + BANKS
+    assert seen.ticks(load) == around * seen.cycle + dram
+    assert seen.reasons(load) == [
+        (CycleClass.DISPATCH, DESCRIPTOR * seen.cycle),
+        (CycleClass.DRAM_LATENCY, (around - DESCRIPTOR) * seen.cycle + dram),
+    ]
+    moved = 80 / seen.cycle + PORT + 1
+    expected = DESCRIPTOR + dram_round_trip_cycles(b.machine) + moved
+    assert seen.ticks(load) / seen.cycle == pytest.approx(expected, abs=0.5)
+
+
+@pytest.mark.parametrize("cycles", [0, 100])
+def test_each_descriptor_pays_its_start(bench, cycles):
+    b = bench(*QUIET, f"core.dma.descriptor_cycles={cycles}")
+    loads = [b.load(512, queue=0) for _ in range(3)]
+    seen = b.run()
+    assert [seen.starts(i) for i in loads] == [k * (cycles + 1) for k in range(3)]
+    assert seen.share(loads[0], CycleClass.DISPATCH) == cycles * seen.cycle
+
+
+def rows(b, count, row_bytes=64, core=0, pitch=2048):
+    """`count` short rows of shared SRAM, one request each, into the scratchpad."""
+    room = b.buffer(Space.SHARED, -1, count * pitch, "uint8")
+    far = b.box(room, (count, row_bytes), "uint8", steps=(pitch, 1))
+    return far, b.sram(count, row_bytes, kind="uint8", core=core)
+
+
+def test_a_core_issues_one_request_per_cycle(bench):
+    """256 rows of 64 B: the last one leaves 255 cycles after the first, whoever issues it."""
+    one, two = bench(*QUIET), bench(*QUIET)
+    far, near = rows(one, 256)
+    alone = one.copy(near, far)
+    halves = [two.copy(*reversed(rows(two, 128)), queue=queue) for queue in (0, 1)]
+    first, second = one.run(), two.run()
+    assert first.timeline.requests[alone] == 256
+    latency = first.ticks(alone) - (DESCRIPTOR + 255) * first.cycle  # 64 B pass two ports at once
+    assert latency == pytest.approx((SHARED_LATENCY - 2) * first.cycle, abs=first.cycle)
+    assert max(int(second.timeline.end[i]) for i in halves) == first.timeline.end[alone]
+
+
+def test_pacing_by_the_queue_is_no_latency(bench):
+    """The first row pays the latency; that the others follow one per cycle is the queue's doing."""
+    b = bench(*QUIET)
+    far, near = rows(b, 256)
+    copy = b.copy(near, far)
+    seen = b.run()
+    assert seen.share(copy, CycleClass.DMA_QUEUE) == 255 * seen.cycle
+    assert seen.share(copy, CycleClass.SHARED_SRAM) < SHARED_LATENCY * seen.cycle
+
+
+def test_cores_issue_independently(bench):
+    b = bench(*QUIET, "shared_sram.bytes_per_cycle=65536")
+    copies = []
+    for core in range(4):
+        far, near = rows(b, 256, core=core)
+        copies.append(b.copy(near, far, core=core))
+    seen = b.run()
+    ticks = [seen.ticks(copy) for copy in copies]
+    assert max(ticks) - min(ticks) <= 4
+
+
+# ---------------------------------------------------------------- requests in flight
+
+
+@pytest.mark.parametrize("outstanding", [1, 2, 4, 8, 16, 32, 48, 64, 128])
+def test_little_bounds_the_bandwidth_from_shared_sram(bench, outstanding):
+    """outstanding x request / latency, until the port's 512 B per cycle cap it."""
+    b = bench(*QUIET, f"core.dma.outstanding_requests={outstanding}")
+    size = 1 << 20
+    copy = b.copy(b.sram(size, kind="uint8"), b.shared(size, kind="uint8"))
+    seen = b.run()
+    cycles = seen.ticks(copy) / seen.cycle - DESCRIPTOR - SHARED_LATENCY
+    expected = min(outstanding * 512 / SHARED_LATENCY, 512)
+    assert size / cycles == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("outstanding", [1, 2, 4, 8, 16, 32, 64, 256])
+def test_little_bounds_the_bandwidth_from_dram(bench, outstanding):
+    """The same over DRAM, whose latency is between that of a hit and that of a closed bank."""
+    b = bench(*QUIET, f"core.dma.outstanding_requests={outstanding}")
+    size = 1 << 20
+    load = b.load(size)
+    seen = b.run()
+    cycles = seen.ticks(load) / seen.cycle - DESCRIPTOR
+    hit = 2 * NETWORK + (115 + 80) / 8 + PORT + 1 + BANKS
+    slowest, fastest = (outstanding * 512 / latency for latency in (hit + 115 / 8, hit))
+    assert min(slowest, 512) * 0.9 <= size / cycles <= min(fastest, 512)
+
+
+def test_the_limit_counts_each_queue_by_itself(bench):
+    b = bench(*QUIET, "core.dma.outstanding_requests=4")
+    size = 1 << 18
+    copies = [
+        b.copy(b.sram(size, kind="uint8"), b.shared(size, kind="uint8"), queue=queue)
+        for queue in range(3)
+    ]
+    seen = b.run()
+    expected = size / (4 * 512 / SHARED_LATENCY)
+    for copy in copies:
+        assert seen.ticks(copy) / seen.cycle == pytest.approx(expected, rel=0.03)
+
+
+# ---------------------------------------------------------------- queues
+
+
+def test_queues_interleave_request_by_request(bench):
+    """Two equal copies that start together end together, each at half speed."""
+    b = bench(*QUIET)
+    size = 1 << 18
+    copies = [
+        b.copy(b.sram(size, kind="uint8"), b.shared(size, kind="uint8"), queue=queue)
+        for queue in (0, 1)
+    ]
+    seen = b.run()
+    assert abs(int(np.diff(seen.timeline.end[copies])[0])) == seen.cycle
+    assert seen.ticks(copies[0]) / seen.cycle == pytest.approx(
+        DESCRIPTOR + 2 * size / 512 + SHARED_LATENCY, abs=2
+    )
+
+
+def test_a_short_copy_does_not_wait_for_a_long_one_on_another_queue(bench):
+    b = bench(*QUIET)
+    size = 1 << 20
+    long = b.copy(b.sram(size, kind="uint8"), b.shared(size, kind="uint8"), queue=0)
+    short = b.copy(b.sram(1024, kind="uint8"), b.shared(1024, kind="uint8"), queue=1)
+    behind = b.copy(b.sram(1024, kind="uint8"), b.shared(1024, kind="uint8"), queue=0)
+    seen = b.run()
+    assert seen.ticks(short) / seen.cycle <= DESCRIPTOR + 2 * 2 + SHARED_LATENCY + 1
+    assert seen.timeline.start[behind] >= seen.timeline.start[long] + size // 512 * seen.cycle
+
+
+def test_a_queue_completes_in_order(bench):
+    """A quick copy from shared SRAM behind a slow one from DRAM is done no earlier."""
+    b = bench(*QUIET)
+    slow = b.load(512)
+    quick = b.copy(b.sram(512, kind="uint8"), b.shared(512, kind="uint8"))
+    other = b.copy(b.sram(512, kind="uint8"), b.shared(512, kind="uint8"), queue=1)
+    seen = b.run()
+    assert seen.timeline.end[quick] == seen.timeline.end[slow]
+    assert seen.timeline.end[other] < seen.timeline.end[slow]
+
+
+def test_the_next_descriptor_starts_when_the_last_request_is_out(bench):
+    """It does not wait for the data: descriptors of a queue overlap in flight."""
+    b = bench(*QUIET)
+    first, second = b.load(4096), b.load(4096)
+    seen = b.run()
+    assert seen.starts(second) == DESCRIPTOR + 8
+    assert seen.timeline.start[second] < seen.timeline.end[first]
+
+
+def test_rows_stay_open_from_one_descriptor_to_the_next(bench):
+    """A queue that comes back to the same place later finds the row open: no RCD."""
+    b = bench(*QUIET)
+    first = b.load(512, at=0)
+    again = b.load(512, at=512, after=first)
+    elsewhere = b.load(512, at=64 << 20, after=again)
+    seen = b.run()
+    assert seen.ticks(first) - seen.ticks(again) == 115
+    assert seen.ticks(elsewhere) == seen.ticks(first)
+    assert seen.timeline.dram_activates == 2 * 4 * 2  # four groups, two pseudo-channels
+
+
+@pytest.mark.parametrize("request_bytes", [256, 512, 1024, 2048])
+def test_the_request_size_is_the_machine_s(bench, request_bytes):
+    b = bench(f"core.dma.request_bytes={request_bytes}")
+    load = b.load(1 << 16)
+    seen = b.run()
+    assert seen.timeline.requests[load] == (1 << 16) // request_bytes
+    assert seen.timeline.dram_bursts == (1 << 16) // 32
+    assert prod(seen.program.regions.sizes[0].tolist()) == 1 << 16

@@ -1,0 +1,282 @@
+"""Accounting: every core-cycle in one class and one layer, by the rules and against an oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npusim.machine.classes import CycleClass as C
+from npusim.machine.timeline import Timeline
+from npusim.machine.timing import time_program
+from npusim.measure.accounting import Accounting, account
+
+
+@pytest.fixture(scope="session")
+def rig(helper):
+    """The bench of the machine's tests."""
+    return helper("machine/bench.py")
+
+
+def accounted(b) -> tuple[Timeline, Accounting]:
+    timeline = time_program(b.program(), b.machine)
+    return timeline, account(timeline)
+
+
+def classes(accounting: Accounting, core: int) -> dict[C, int]:
+    """What one core's cycles were spent on."""
+    return {C(k): int(n) for k, n in enumerate(accounting.of_core(core)) if n}
+
+
+STEP = st.tuples(
+    st.integers(0, 3), st.sampled_from(["load", "load", "store", "shared", "mma", "add", "host"]),
+    st.integers(1, 60), st.integers(0, 3),
+)  # fmt: skip
+
+
+def random_program(b, steps):
+    """Steps of all kinds on several cores; most wait for one or two earlier ones."""
+    for number, (core, what, size, back) in enumerate(steps):
+        if number % 5 == 4:
+            b.layer(f"layer {number}")
+        after = [j for j in (number - back, number - 2 * back) if 0 <= j < number] if back else []
+        after = sorted(set(after))
+        if what == "load":
+            b.load(size * 97, core=core, queue=size % 3, after=after)
+        elif what == "store":
+            b.store(size * 97, core=core, after=after)
+        elif what == "shared":
+            near = b.sram(size * 64, kind="uint8", core=core)
+            b.copy(near, b.shared(size * 64, kind="uint8"), core=core, queue=1, after=after)
+        elif what == "mma":
+            b.mma(size, 130, 128, core=core, after=after)
+        elif what == "add":
+            b.add(size, 32, core=core, after=after)
+        else:
+            b.host([b.dram(size)], [b.dram(size)], elements=size, after=after)
+
+
+@settings(max_examples=60)
+@given(st.lists(STEP, min_size=1, max_size=24), st.booleans())
+def test_every_cycle_of_every_core_is_what_the_oracle_says(helper, rig, npu, steps, narrow):
+    """Classes and layers of all cores, idle ones too, on a roomy machine and a narrow one."""
+    fields = ("host.launch_ns=50 ns",)
+    if narrow:
+        fields += (
+            "core.sram.banks=2", "core.dma.port_bytes_per_cycle=128",
+            "core.sequencer.queue_depth=2", "core.dma.outstanding_requests=3",
+            "noc.port_bytes_per_cycle=96", "core.clock_hz=940 MHz",
+        )  # fmt: skip
+    b = rig.Bench(npu(*fields))
+    random_program(b, steps)
+    timeline, accounting = accounted(b)
+    assert accounting.total == timeline.cycles
+    assert (accounting.cycles >= 0).all()
+    assert (accounting.cycles.sum(axis=(1, 2)) == timeline.cycles).all()
+    oracle = helper("measure/oracle.py").Oracle(timeline)
+    for core in range(4):
+        assert np.array_equal(accounting.cycles[core], oracle.core(core)), core
+
+
+@settings(max_examples=20)
+@given(st.lists(STEP, min_size=1, max_size=20))
+def test_layers_sum_to_the_total(rig, npu, steps):
+    """Also where they overlap: layer cycles are core-cycles / cores."""
+    b = rig.Bench(npu("host.launch_ns=100 ns"))
+    random_program(b, steps)
+    timeline, accounting = accounted(b)
+    layers = sum(accounting.of_layer(n) for n in range(len(timeline.program.layers)))
+    assert layers.sum() == timeline.cycles * 4
+
+
+def test_a_program_of_host_work_alone(rig, npu):
+    """No core has anything to wait for: all idle, in the host's layer."""
+    b = rig.Bench(npu())
+    b.host([b.dram(8)], [b.dram(8)])
+    timeline, accounting = accounted(b)
+    assert accounting.of_layer(0)[C.IDLE] == 4 * timeline.cycles
+
+
+def test_an_empty_program(rig, npu):
+    _, accounting = accounted(rig.Bench(npu()))
+    assert accounting.total == 0
+    assert accounting.cycles.sum() == 0
+
+
+# ---------------------------------------------------------------- rule 1, by hand
+
+NO_DISPATCH = ("core.sequencer.dispatch_cycles=0", "dram.timings_ns.refi=1 s")
+
+
+def test_rule_1_matrix_before_vector_and_the_rest_of_the_vector_s_time(rig, npu):
+    """A product of 128 + 200 + 254 cycles; beside it an addition of 12 + 1000."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    b.mma(200, 128, 128)
+    b.add(1000, 128)
+    timeline, accounting = accounted(b)
+    assert timeline.cycles == 1012
+    assert classes(accounting, 0) == {
+        C.MATRIX: 200, C.FILL_DRAIN: 128 + 254, C.VECTOR: 1012 - 582
+    }  # fmt: skip
+
+
+def test_rule_1_folds_that_stream_less_than_they_load(rig, npu):
+    """32 rows per fold of two: the array takes 128 cycles for each, 32 of them useful."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    b.mma(32, 256, 128)
+    timeline, accounting = accounted(b)
+    assert timeline.cycles == 128 + 2 * 128 + 254
+    assert classes(accounting, 0) == {C.MATRIX: 64, C.FILL_DRAIN: timeline.cycles - 64}
+
+
+def test_rule_1_drain_belongs_to_the_next_product_once_that_starts(rig, npu):
+    """Back to back: 128 + 512 + 512 + 254, two layers, no cycle twice."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    b.mma(512, 128, 128)
+    b.layer("second")
+    b.mma(512, 128, 128)
+    timeline, accounting = accounted(b)
+    assert timeline.cycles == 128 + 512 + 512 + 254
+    assert accounting.cycles[0, 0, C.FILL_DRAIN] == 128
+    assert accounting.cycles[0, 1, C.FILL_DRAIN] == 254
+    assert accounting.cycles[0, :, C.MATRIX].tolist() == [512, 512]
+
+
+def test_rule_1_stretch_is_bank_conflict(rig, npu):
+    """256 B of operands per cycle from banks that give 128: the second half is waiting."""
+    b = rig.Bench(npu(*NO_DISPATCH, "core.sram.banks=2", "core.dma.port_bytes_per_cycle=128"))
+    b.mma(1024, 128, 128)
+    b.layer("second")
+    b.add(16, 128, after=0)
+    timeline, accounting = accounted(b)
+    stretch = timeline.stretch.tolist()
+    assert stretch[0] == 1024 * 288 // 128 - 1024
+    assert accounting.cycles[0, 0, C.BANK_CONFLICT] == stretch[0]
+    assert accounting.cycles[0, 0, C.MATRIX] == 1024
+    assert accounting.cycles[0, 1, C.BANK_CONFLICT] == stretch[1] > 0
+    assert accounting.cycles[0, 1, C.VECTOR] == 12 + 16
+
+
+# ---------------------------------------------------------------- rule 2, by hand
+
+
+def test_rule_2_a_load_is_descriptor_latency_and_the_wait_for_the_signal(rig, npu):
+    """16 cycles of dispatch, 95 of latency (94.75 rounded up by the cycle's start), 2 + 1."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    load = b.load(512)
+    b.layer("second")
+    b.add(8, 128, after=load)
+    timeline, accounting = accounted(b)
+    latency = (20 + 20 + 1 + 1 + 4) + (115 + 115 + 80) / 8
+    waited = int(np.ceil(16 + latency))
+    assert accounting.cycles[0, 0].sum() == 0
+    assert classes(accounting, 0) == {
+        C.DISPATCH: 16, C.DRAM_LATENCY: waited - 16, C.SYNCHRONISATION: 3, C.VECTOR: 20
+    }  # fmt: skip
+    assert timeline.cycles == waited + 3 + 20
+
+
+def test_rule_2_follows_the_dependency_that_completes_last(rig, npu):
+    """A core that waits for DRAM and for another core: the later one explains the whole wait."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    load = b.load(512)
+    product = b.mma(1024, 128, 128, core=1)
+    b.add(8, 128, after=[load, product])
+    _, accounting = accounted(b)
+    assert classes(accounting, 0) == {C.SYNCHRONISATION: 128 + 1024 + 254 + 3, C.VECTOR: 20}
+
+
+def test_rule_2_follows_a_chain_to_its_root(rig, npu):
+    """The addition waits for a load that waits for another core's product."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    product = b.mma(512, 128, 128, core=1)
+    load = b.load(512, after=product)
+    b.add(8, 128, after=load)
+    _, accounting = accounted(b)
+    found = classes(accounting, 0)
+    assert found[C.SYNCHRONISATION] == (128 + 512 + 254) + 3 + 3
+    assert found[C.DISPATCH] == 16
+
+
+def test_rule_2_behind_others_in_its_queue(rig, npu):
+    """A load behind a long one on the same queue: what passes until its turn is dma_queue."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    long = b.load(1 << 16)
+    short = b.load(512)
+    b.add(8, 128, after=short)
+    timeline, accounting = accounted(b)
+    turn = int(timeline.start[short]) // timeline.ticks_per_cycle
+    assert turn == 16 + (1 << 16) // 512
+    found = classes(accounting, 0)
+    assert found[C.DMA_QUEUE] >= turn
+    assert found[C.DISPATCH] == 16
+    assert timeline.end[short] == timeline.end[long] or timeline.end[short] > timeline.end[long]
+
+
+def test_rule_2_host_work(rig, npu):
+    """The wait for an operator on the host is `host`, in the layer that waited."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    host = b.host([b.dram(8)], [b.dram(8)], elements=1)
+    b.layer("second")
+    b.add(8, 128, after=host)
+    timeline, accounting = accounted(b)
+    price = int(np.ceil(timeline.end[host] / timeline.ticks_per_cycle))
+    assert accounting.cycles[0, 1, C.HOST] == price >= 20_000
+    assert accounting.cycles[0, 1, C.SYNCHRONISATION] == 3
+
+
+def test_rule_2_not_handed_out_yet(rig, npu):
+    """The fourth instruction of a core is dispatched 3 x 100 cycles after the first."""
+    b = rig.Bench(npu("core.sequencer.dispatch_cycles=100"))
+    for queue in range(3):
+        b.load(64, queue=queue)
+    b.add(8, 128)
+    _, accounting = accounted(b)
+    found = classes(accounting, 0)
+    assert (found[C.DISPATCH], found[C.VECTOR]) == (300, 20)
+
+
+def test_rule_2_the_layer_is_that_of_the_instruction_waited_for(rig, npu):
+    b = rig.Bench(npu(*NO_DISPATCH))
+    load = b.load(1 << 18)
+    b.layer("second")
+    b.add(8, 128, after=load)
+    timeline, accounting = accounted(b)
+    assert accounting.cycles[0, 0].sum() == 0
+    assert accounting.cycles[0, 1].sum() == timeline.cycles
+
+
+# ---------------------------------------------------------------- rule 3, by hand
+
+
+def test_rule_3_the_last_store_then_idle(rig, npu):
+    """Core 0 ends with a store, core 1 is done early, core 2 never had anything."""
+    b = rig.Bench(npu(*NO_DISPATCH))
+    sums = b.add(8, 128)
+    b.add(4, 128, core=1)
+    b.layer("store")
+    store = b.store(512, after=sums)
+    timeline, accounting = accounted(b)
+    end = int(np.ceil(timeline.end[store] / timeline.ticks_per_cycle))
+    latency = 5 + 1 + 20 + 5  # banks, port, network, CWL
+    assert end == 20 + 3 + 16 + latency
+    assert accounting.cycles[0, 0, C.VECTOR] == 20
+    assert {C(k): int(n) for k, n in enumerate(accounting.cycles[0, 1]) if n} == {
+        C.SYNCHRONISATION: 3, C.DISPATCH: 16, C.DRAM_LATENCY: latency, C.IDLE: timeline.cycles - end
+    }  # fmt: skip
+    assert classes(accounting, 1) == {C.VECTOR: 16, C.IDLE: timeline.cycles - 16}
+    assert classes(accounting, 2) == {C.IDLE: timeline.cycles}
+    assert accounting.cycles[2, 1, C.IDLE] == timeline.cycles
+
+
+def test_rule_3_idle_belongs_to_the_layer_that_ends_last(rig, npu):
+    b = rig.Bench(npu(*NO_DISPATCH))
+    b.add(8, 128)
+    b.layer("long")
+    b.mma(4096, 128, 128, core=1)
+    b.layer("short")
+    b.add(4, 128, core=2)
+    timeline, accounting = accounted(b)
+    assert accounting.of_layer(1)[C.IDLE] == 4 * timeline.cycles - timeline.cycles - 20 - 16
+    assert accounting.of_layer(0)[C.IDLE] == accounting.of_layer(2)[C.IDLE] == 0

@@ -1,0 +1,142 @@
+"""What a class of cycles promises: more of its resource takes it away, and the run is shorter."""
+
+from __future__ import annotations
+
+import pytest
+
+from npusim.machine.classes import CycleClass as C
+from npusim.machine.timing import time_program
+from npusim.measure.accounting import account
+
+
+@pytest.fixture(scope="session")
+def rig(helper):
+    """The bench of the machine's tests."""
+    return helper("machine/bench.py")
+
+
+def products(b, count=24, rows=2048):
+    for _ in range(count):
+        b.mma(rows, 128, 128)
+
+
+def additions(b):
+    for _ in range(24):
+        b.add(64, 512)  # 1.5 KiB of operands per cycle: more lanes need more banks
+
+
+def hosted(b):
+    x, y = b.dram(64), b.dram(64)
+    for _ in range(8):
+        last = b.host([x], [y], elements=10_000_000)
+    b.add(1, 128, after=last)
+
+
+def streams(b):
+    """Four cores load 1 MiB each and use it."""
+    for core in range(4):
+        b.add(1, 128, core=core, after=b.load(1 << 20, core=core))
+
+
+def pointers(b):
+    """Every load waits for the one before: a chain of latencies."""
+    last = b.load(64)
+    for _ in range(200):
+        last = b.load(64, after=last)
+    b.add(1, 128, after=last)
+
+
+def neighbours(b):
+    """Each core fetches 512 KiB from the scratchpad of the next."""
+    for core in range(4):
+        source = b.sram(1 << 19, kind="uint8", core=(core + 1) % 4)
+        copy = b.copy(b.sram(1 << 19, kind="uint8", core=core), source, core=core)
+        b.add(1, 128, core=core, after=copy)
+
+
+def pool(b):
+    for core in range(4):
+        near = b.sram(1 << 19, kind="uint8", core=core)
+        copy = b.copy(near, b.shared(1 << 19, kind="uint8"), core=core)
+        b.add(1, 128, core=core, after=copy)
+
+
+def few_in_flight(b):
+    b.add(1, 128, after=b.load(1 << 20))
+
+
+def ping_pong(b):
+    """Two cores in turn, each waiting for the other's two cycles of work."""
+    last: int | tuple[()] = ()
+    for number in range(400):
+        last = b.add(1, 128, core=number % 2, after=last)
+
+
+def tiny(b):
+    """Instructions so short that handing them out takes longer."""
+    for number in range(600):
+        b.add(1, 1, after=number - 1 if number else ())
+
+
+ONE, QUIET = "cores=1", "dram.timings_ns.refi=1 s"
+INSTANT = ("dram.timings_ns.rcd=0 ns", "dram.timings_ns.cl=0 ns", "noc.latency_cycles=0",
+           "core.sram.latency_cycles=0")  # fmt: skip
+#: class: (program, the machine, what is doubled, the share of the class that must go).
+PROMISES = {
+    C.MATRIX: (products, (ONE,), ("core.matrix.rates.bf16=2",), 0.5),
+    C.FILL_DRAIN: (
+        lambda b: products(b, rows=64), (ONE, "core.matrix.fold_overlap=none"),
+        ("core.matrix.fold_overlap=pipelined",), 0.7,
+    ),
+    C.VECTOR: (additions, (ONE, "core.sram.banks=64"), ("core.vector.lanes=256",), 0.45),
+    C.HOST: (hosted, (ONE,), ("host.flops_per_s=100 GFLOP/s", "host.launch_ns=10 us"), 0.5),
+    C.DRAM_BANDWIDTH: (
+        streams, ("dram.channels=4", "dram.size_bytes=8 GiB"),
+        ("dram.channels=8", "dram.size_bytes=16 GiB"), 0.45,
+    ),
+    C.DRAM_LATENCY: (pointers, (ONE, QUIET), INSTANT, 0.8),
+    C.NOC: (
+        neighbours, ("noc.port_bytes_per_cycle=64",), ("noc.port_bytes_per_cycle=128",), 0.45
+    ),
+    C.SHARED_SRAM: (
+        pool, ("shared_sram.bytes_per_cycle=256",), ("shared_sram.bytes_per_cycle=512",), 0.45
+    ),
+    C.BANK_CONFLICT: (
+        products, (ONE, "core.sram.banks=1", "core.dma.port_bytes_per_cycle=64"),
+        ("core.sram.banks=2",), 0.5,
+    ),
+    C.DMA_QUEUE: (
+        few_in_flight, (ONE, QUIET, "core.dma.outstanding_requests=4"),
+        ("core.dma.outstanding_requests=8",), 0.45,
+    ),
+    C.SYNCHRONISATION: (
+        ping_pong, ("cores=2", "core.sequencer.signal_cycles=40", "core.vector.start_cycles=0"),
+        ("core.sequencer.signal_cycles=20",), 0.4,
+    ),
+    C.DISPATCH: (
+        tiny, (ONE, "core.sequencer.dispatch_cycles=60", "core.vector.start_cycles=0"),
+        ("core.sequencer.dispatch_cycles=30",), 0.45,
+    ),
+    C.IDLE: (products, ("cores=4",), ("cores=1",), 1.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PROMISES, ids=lambda what: what.label)
+def test_more_of_the_resource_removes_the_class_and_the_total_follows(rig, npu, what):
+    """The class dominates; doubling its resource takes the promised share of it away, and the
+    run is shorter by just the cycles that the class has lost, within 5 %."""
+    issue, fields, more, share = PROMISES[what]
+    runs = []
+    for chosen in (fields, (*fields, *more)):
+        b = rig.Bench(npu(*chosen))
+        issue(b)
+        timeline = time_program(b.program(), b.machine)
+        accounting = account(timeline)
+        runs.append((timeline.cycles, accounting.cycles.sum(axis=(0, 1)), b.machine.cores))
+    (before, spent, cores), (after, left, _) = runs
+    assert spent.argmax() == what
+    assert left[what] <= spent[what] * (1 - share + 0.02)
+    if what is C.IDLE:
+        assert after == before
+        return
+    assert before - after == pytest.approx((spent[what] - left[what]) / cores, abs=0.05 * before)
