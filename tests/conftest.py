@@ -1,15 +1,22 @@
-"""What all tests share: the data folder, and running Python in a process of its own."""
+"""What all tests share: data, machines, modules beside tests, Python in a process of its own."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import settings
+
+from npusim.hw.loader import load_machine
+from npusim.hw.machine import Machine
+from npusim.hw.override import override
 
 # The same examples in every run: a failure here can be repeated anywhere.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -17,12 +24,48 @@ settings.load_profile("repeatable")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 RunPython = Callable[..., str]
+MachineWith = Callable[..., Machine]
+Helper = Callable[[str], ModuleType]
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of test data."""
     return Path(__file__).resolve().parent / "data"
+
+
+@cache
+def _machine(name: str, fields: tuple[str, ...]) -> Machine:
+    loaded = load_machine(CHECKOUT / "hwconfigs" / f"{name}.yaml")
+    return override(loaded, list(fields)).machine
+
+
+@pytest.fixture(scope="session")
+def npu() -> MachineWith:
+    """npu_a with some fields set otherwise: npu("core.dma.outstanding_requests=1")."""
+    return lambda *fields: _machine("npu_a", fields)
+
+
+@pytest.fixture(scope="session")
+def edge() -> MachineWith:
+    """npu_edge with some fields set otherwise."""
+    return lambda *fields: _machine("npu_edge", fields)
+
+
+@cache
+def _helper(path: str) -> ModuleType:
+    name = Path(path).stem
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def helper() -> Helper:
+    """Loads a module that stands beside tests: helper("machine/bench.py"); each one once."""
+    return _helper
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ PACKAGE = CHECKOUT / "npusim"
 
 #: From the top down; packages in one row stand beside each other and do not see each other.
 LAYERS = (
+    ("__main__",),
     ("cli",),
     ("api",),
     ("report", "serve"),
@@ -62,7 +63,7 @@ def parts_of(path: Path) -> tuple[str, ...]:
 def misplaced(importer: str, imported: str) -> str | None:
     """Why the package `importer` may not import `imported`; None if it may."""
     parts = imported.split(".")
-    if parts[0] != "npusim" or parts[1] == importer:
+    if parts[0] != "npusim" or parts[1] in (importer, "__version__"):
         return None
     if parts[1] == "library":
         return "the catalogue is found by npusim.core.catalog only"
@@ -88,6 +89,7 @@ def misplaced(importer: str, imported: str) -> str | None:
         ("report", "npusim.serve", False),
         ("hw", "npusim.library.workloads", False),
         ("hw", "npusim.Graph", False),
+        ("api", "npusim.__version__", True),
         ("new", "npusim.core.errors", False),
         ("hw", "numpy", True),
     ],

@@ -11,18 +11,15 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from npusim.api.identity import folder_name
+from npusim.api.run import Run
 from npusim.core.errors import InputError, Place, Problem
 from npusim.hw.dump import dump_yaml
 from npusim.measure.result import Result
 from npusim.plan.pinned import names_beside, pinned
 from npusim.report.layers_csv import layers_csv
 from npusim.report.text import plain_report
-
-if TYPE_CHECKING:
-    from npusim.api.pipeline import Run
 
 LATEST = "latest"
 

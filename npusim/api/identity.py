@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-import npusim
+from npusim import __version__
 from npusim.core.hashing import content_hash
 from npusim.graph.ir import Graph
 from npusim.graph.recipe import Computed, Given, Recipe
@@ -21,7 +21,7 @@ def manifest_of(
 ) -> Manifest:
     """Versions, hashes and inputs of a run; `plan_text` has every choice made."""
     return Manifest(
-        versions={"npusim": npusim.__version__, **{name: version(name) for name in _LIBRARIES}},
+        versions={"npusim": __version__, **{name: version(name) for name in _LIBRARIES}},
         hashes={
             "graph": graph_hash(graph),
             "inputs": _recipes_hash(graph),

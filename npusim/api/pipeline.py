@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from npusim.api.execute import Execution, execute
 from npusim.api.folder import check_writable, write_folder
@@ -12,12 +11,10 @@ from npusim.api.hardware import load_hardware
 from npusim.api.identity import manifest_of
 from npusim.api.inputs import require_values, with_inputs
 from npusim.api.models import load_model
-from npusim.api.plans import LoadedPlan, load_plan
+from npusim.api.plans import load_plan
 from npusim.api.request import Request
+from npusim.api.run import Run
 from npusim.api.stages import Stopwatch, Watcher, nobody
-from npusim.graph.ir import Graph
-from npusim.hw.loader import LoadedMachine
-from npusim.hw.machine import Machine
 from npusim.machine.timeline import Timeline
 from npusim.machine.timing import time_program
 from npusim.measure import layers
@@ -28,38 +25,6 @@ from npusim.plan.lower import Lowered, lower
 from npusim.plan.pinned import names_beside, pinned
 from npusim.plan.select import Decision, select
 from npusim.program.checker import check
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a run has made; what lies behind the stage it stopped after is None.
-
-    `notes` tell where the look-up of files took another one than was named.
-    """
-
-    request: Request
-    loaded: LoadedMachine
-    graph: Graph
-    plan: LoadedPlan
-    notes: tuple[str, ...]
-    watch: Stopwatch
-    decisions: tuple[Decision, ...] = ()
-    lowered: Lowered | None = None
-    execution: Execution | None = None
-    timeline: Timeline | None = None
-    accounting: Accounting | None = None
-    result: Result | None = None
-    folder: Path | None = None
-
-    @property
-    def machine(self) -> Machine:
-        """The machine that it ran on."""
-        return self.loaded.machine
-
-    @property
-    def valid(self) -> bool:
-        """Whether no check failed."""
-        return self.execution is None or self.execution.valid
 
 
 def run(request: Request, watcher: Watcher = nobody, command: Sequence[str] = ()) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -12,6 +13,7 @@ from npusim.measure.result import Inputs
 
 Stage = Literal["plan", "program", "functional", "timing"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+_ORDER = re.compile(r"random:[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Request:
             hints = choose_from(self.stop_after, STAGES)
             message = f"unknown stage {self.stop_after!r}"
             problems.append(Problem(message, Place("--stop-after"), hints))
+        if self.order is not None and not _ORDER.fullmatch(self.order):
+            message = f"expected random:SEED, found {self.order!r}"
+            problems.append(Problem(message, Place("--order")))
         if self.timing_only and self.order:
             text = "takes another order of computing values, and --timing-only computes none"
             problems.append(Problem(text, Place("--order")))
@@ -54,13 +59,7 @@ class Request:
     @property
     def order_seed(self) -> int | None:
         """The seed of a random order, None for the order of the plan."""
-        if self.order is None:
-            return None
-        word, _, number = self.order.partition(":")
-        if word != "random" or not number.isdecimal():
-            message = f"expected random:SEED, found {self.order!r}"
-            raise InputError(Problem(message, Place("--order")))
-        return int(number)
+        return None if self.order is None else int(self.order.partition(":")[2])
 
     @property
     def computes(self) -> bool:

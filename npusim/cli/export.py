@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from npusim.api.models import load_model
+from npusim.api.export import export as write_model
 from npusim.cli import printer
 from npusim.core.arguments import assignments
 from npusim.core.errors import OK, InputError, Place, Problem
-from npusim.graph.onnx_export import export_onnx
+from npusim.report.numbers import count
 
 
 def export(args: Namespace) -> int:
     """Write the model to the file that -o names."""
     if not args.output:
         raise InputError(Problem("say which file to write, e.g. -o model.onnx", Place("-o")))
-    graph, notes = load_model(args.model, assignments("--set", args.set))
+    sizes = assignments("--set", args.set)
+    graph, notes = write_model(args.model, sizes, args.output, args.dtype, args.seed)
     for text in notes:
         printer.note(text)
-    export_onnx(graph, args.output, args.dtype, args.seed)
-    print(f"wrote {graph.name} ({len(graph.nodes)} operators) to {args.output}")
+    printer.write(f"wrote {graph.name} ({count(len(graph.nodes), 'operator')}) to {args.output}\n")
     return OK

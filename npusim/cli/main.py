@@ -8,20 +8,35 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from npusim import __version__
 from npusim.cli.parser import make_parser
-from npusim.core.errors import INTERNAL, INTERRUPTED, OK, InputError, NpusimError, Problem
+from npusim.core.errors import (
+    BAD_INPUT,
+    INTERNAL,
+    INTERRUPTED,
+    OK,
+    InputError,
+    NpusimError,
+    Problem,
+    source_place,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
 #: Set to 1, an internal error prints its traceback instead of saving it.
 TRACEBACK_VARIABLE = "NPUSIM_TRACEBACK"
+#: How the names of modules begin that were loaded from files of the user's.
+OWN = "npusim_user_"
 
 
 def entry() -> None:
     """What the installed command runs."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started this
+            setattr(sys, name, io.StringIO())
+        elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(main())
 
@@ -30,9 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _run(given)
-        sys.stdout.flush()
-        return code
+        return _run(given)
     except NpusimError as error:
         _tell(*(f"error: {problem}" for problem in error.problems))
         return error.exit_code
@@ -46,15 +59,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse has printed its help
         return stop.code if isinstance(stop.code, int) else OK
     except Exception as error:
-        return _internal(error, given)
+        return _unforeseen(error, given)
 
 
 def _run(given: Sequence[str]) -> int:
     args = make_parser().parse_args(given)
     if args.version:
-        import npusim
-
-        print(f"npusim {npusim.__version__}")
+        print(f"npusim {__version__}")
         return OK
     return _dispatch(args, given)
 
@@ -64,22 +75,40 @@ def _dispatch(args: Namespace, given: Sequence[str]) -> int:
         case "run":
             from npusim.cli.run import run
 
-            return run(args, given)
+            code = run(args, given)
         case "show":
             from npusim.cli.show import show
 
-            return show(args)
+            code = show(args)
         case "list":
             from npusim.cli.listing import list_catalogue
 
-            return list_catalogue()
+            code = list_catalogue()
         case "export":
             from npusim.cli.export import export
 
-            return export(args)
-    raise InputError(
-        Problem("a verb is missing", hints=("verbs: run, show, list, export", "see npusim --help"))
-    )
+            code = export(args)
+        case _:
+            hints = ("verbs: run, show, list, export", "see npusim --help")
+            raise InputError(Problem("a verb is missing", hints=hints))
+    from npusim.cli.printer import flush
+
+    flush()
+    return code
+
+
+def _unforeseen(error: Exception, given: Sequence[str]) -> int:
+    """The user's to mend if it came out of a file of theirs, else an error of ours."""
+    import traceback
+
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    lines = [line for _, line in traceback.walk_tb(error.__traceback__)]
+    own = [n for n, f in enumerate(frames) if str(f.f_globals.get("__name__")).startswith(OWN)]
+    if not own:
+        return _internal(error, given)
+    place = source_place(frames[own[-1]].f_code.co_filename, lines[own[-1]])
+    _tell(f"error: {Problem(f'{type(error).__name__}: {error}', place)}")
+    return BAD_INPUT
 
 
 def _internal(error: Exception, given: Sequence[str]) -> int:

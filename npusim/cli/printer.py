@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+from npusim.core.errors import InputError, Place, Problem
 from npusim.report.table import Table, fitted
 from npusim.report.text import Part, plain
 
@@ -14,13 +16,41 @@ DEFAULT_WIDTH = 200
 _STYLES = {"failed": "bold red", "host": "yellow", "total": "bold"}
 
 
+def write(text: str) -> None:
+    """Put text on stdout as it is. Raises InputError where nothing more can be put."""
+    with _telling():
+        sys.stdout.write(text)
+
+
+def flush() -> None:
+    """Have everything written that was put on stdout."""
+    with _telling():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """A full disk behind stdout is told as such; a reader that went away is no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"cannot be written: {error.strerror or error}"
+        raise InputError(Problem(message, Place("stdout"))) from None
+
+
 def show(parts: Iterable[Part]) -> None:
     """Print sentences and tables, fitted to the terminal or to COLUMNS."""
     width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
-    if not sys.stdout.isatty():
-        for line in plain(iter(parts), width):
-            print(line)
+    if sys.stdout.isatty():
+        _show_on_terminal(parts, width)
         return
+    for line in plain(iter(parts), width):
+        write(f"{line}\n")
+
+
+def _show_on_terminal(parts: Iterable[Part], width: int) -> None:
     from rich.console import Console
 
     console = Console(width=width, highlight=False, emoji=False, markup=False)

@@ -6,9 +6,9 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from npusim.api.pipeline import Run
 from npusim.api.pipeline import run as run_model
 from npusim.api.request import Request
+from npusim.api.run import Run
 from npusim.cli import printer, stopped
 from npusim.cli.progress import Bar
 from npusim.core.arguments import assignments
@@ -27,7 +27,7 @@ def run(args: Namespace, given: Sequence[str]) -> int:
     for text in made.notes:
         printer.note(text)
     if made.result is not None and args.json:
-        sys.stdout.write(made.result.to_json())
+        printer.write(made.result.to_json())
         for failure in made.result.failures:
             print(f"FAILED {failure.layer}: {failure.message}", file=sys.stderr)
     else:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 from npusim.api.hardware import load_hardware
 from npusim.api.models import load_model
-from npusim.api.pipeline import Run, decide, lower_plan, prepare
+from npusim.api.pipeline import decide, lower_plan, prepare
 from npusim.api.request import Request
+from npusim.api.run import Run
 from npusim.api.stored import find_result, read_result
 from npusim.cli import printer
 from npusim.cli.show_hw import hardware_parts
@@ -37,7 +37,7 @@ def show(args: Namespace) -> int:
             printer.show(model_parts(graph))
         case "plan":
             made = _prepared(args, "plan")
-            sys.stdout.write(pinned(made.graph, made.plan.plan, decide(made)))
+            printer.write(pinned(made.graph, made.plan.plan, decide(made)))
         case "program":
             printer.show(_program(args))
         case "result":
@@ -56,7 +56,7 @@ def _hw(args: Namespace) -> None:
     loaded, notes = load_hardware(args.hw, args.hw_set)
     _notes(notes)
     if args.yaml:
-        sys.stdout.write(dump_yaml(loaded.machine))
+        printer.write(dump_yaml(loaded.machine))
     else:
         printer.show(hardware_parts(loaded))
 
@@ -90,7 +90,6 @@ def _result(args: Namespace) -> None:
     path = Path(args.path) if args.path else find_result(Path(args.out))
     result = read_result(path)
     if args.json:
-        sys.stdout.write(result.to_json())
+        printer.write(result.to_json())
         return
-    printer.show(report_parts(result, full=True))
-    print(f"results: {path}")
+    printer.show([*report_parts(result, full=True), f"results: {path}"])

@@ -8,6 +8,7 @@ from npusim.core import units
 from npusim.hw.fields import Leaf, leaves
 from npusim.hw.loader import LoadedMachine
 from npusim.hw.machine import Machine
+from npusim.report.numbers import count
 from npusim.report.table import Column, Table
 from npusim.report.text import Part
 
@@ -64,7 +65,7 @@ def _peaks(machine: Machine) -> Table:
     )
     dram = units.si(bandwidth, "B/s", 4)
     title = (
-        f"peaks: {machine.cores} cores at {units.write(machine.core.clock_hz, 'hertz')}, "
+        f"peaks: {count(machine.cores, 'core')} at {units.write(machine.core.clock_hz, 'hertz')}, "
         f"DRAM {dram} = {machine.dram_bytes_per_cycle:,.1f} B/cycle"
     )
     return Table(columns, tuple(rows), title)

@@ -80,8 +80,9 @@ def _sums(graph: Graph) -> Iterator[str]:
     weights = list(graph.weights())
     stored = numbers.size(sum(t.size_bytes for t in weights))
     yield (
-        f"{len(graph.nodes)} operators, {units.si(total, 'FLOP', 4)}; "
-        f"{sum(t.size for t in weights):,} parameters in {len(weights)} tensors, {stored}"
+        f"{numbers.count(len(graph.nodes), 'operator')}, {units.si(total, 'FLOP', 4)}; "
+        f"{numbers.count(sum(t.size for t in weights), 'parameter')} in "
+        f"{numbers.count(len(weights), 'tensor')}, {stored}"
     )
     if least:
         yield (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npusim.api.execute import Execution
-from npusim.api.pipeline import Run
+from npusim.api.run import Run
 from npusim.core.units import seconds
 from npusim.measure.verdicts import Verdict
 from npusim.plan.select import Decision

@@ -9,7 +9,7 @@ from npusim.report.table import Column, Table
 
 _COLUMNS = (
     Column("layer", 10),
-    Column("operator", 10),
+    Column("operator", 10, head=True),
     Column("kernel and tile", 16, head=True),
     Column("cycles"),
     Column("time"),

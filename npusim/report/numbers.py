@@ -42,6 +42,11 @@ def error(value: float | None) -> str:
     return NONE if value is None else f"{value:.3g}"
 
 
+def count(number: int, noun: str) -> str:
+    """Like "1 layer" and "1,200 layers"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def times(value: float, base: float) -> str:
     """How many times `base` a value is."""
     return f"{value / base:.2f}x" if base else NONE

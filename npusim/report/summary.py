@@ -49,9 +49,9 @@ def checks(result: Result) -> Iterator[str]:
     checked = [layer for layer in result.layers if layer.validated is not None]
     failed = [layer for layer in checked if not layer.validated]
     if result.totals.validated:
-        yield f"checks: all {len(checked)} layers within tolerance of their references"
+        yield f"checks: {numbers.count(len(checked), 'layer')}, all within tolerance"
         return
-    yield f"checks: {len(failed)} of {len(checked)} layers FAILED"
+    yield f"checks: {len(failed)} of {numbers.count(len(checked), 'layer')} FAILED"
     for failure in result.failures:
         yield f"  {failure.layer}: {failure.message}"
 
@@ -108,7 +108,8 @@ def fallbacks(result: Result) -> Table | None:
         Column("over the link"),
         Column("why", 20, head=True),
     )
-    return Table(columns, rows, f"{len(rows)} layers ran on the host:", ("host",) * len(rows))
+    title = f"{numbers.count(len(rows), 'layer')} ran on the host:"
+    return Table(columns, rows, title, ("host",) * len(rows))
 
 
 def models(result: Result) -> Iterator[str]:

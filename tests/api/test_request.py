@@ -27,7 +27,7 @@ def test_contradictions(fields, message):
 @pytest.mark.parametrize("order", ["random", "random:", "random:x", "random:-1", "shuffled:1"])
 def test_orders_that_are_none(order):
     with pytest.raises(InputError, match="expected random:SEED, found"):
-        _ = Request(model="mlp", order=order).order_seed
+        Request(model="mlp", order=order)
 
 
 def test_order_and_stages():

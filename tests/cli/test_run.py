@@ -72,7 +72,7 @@ def test_flags_reach_the_run(npusim):
 def test_failed_check_is_told_and_the_result_is_written(npusim, file, tmp_path):
     done = npusim("run", *RELU, "--plan", file("wrong.py", WRONG))
     assert done.code == 1
-    assert "checks: 1 of 1 layers FAILED" in done.out
+    assert "checks: 1 of 1 layer FAILED" in done.out
     assert "elementwise: Relu 'elementwise', output 'elementwise'[" in done.out
     assert (tmp_path / "results" / "elementwise@npu_a" / "latest" / "result.json").exists()
     done = npusim("run", *RELU, "--plan", "wrong.py", "--json")

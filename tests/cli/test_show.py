@@ -19,7 +19,7 @@ def test_hw_as_a_table(npusim):
     assert done.code == 0
     assert re.search(r"^core\.clock_hz +1 GHz +assumed: --hw-set", done.out, re.M)
     assert re.search(r"^int8 +[\d,]+ FLOP +[\d.]+ TFLOP/s +[\d.,]+ FLOP/B$", done.out, re.M)
-    assert "peaks: 1 cores at 1 GHz, DRAM" in done.out
+    assert "peaks: 1 core at 1 GHz, DRAM" in done.out
 
 
 def test_peaks_and_ridge_point_of_npu_a(npusim):
@@ -41,7 +41,7 @@ def test_model(npusim):
     assert "bf16[64x128], bf16[128x96]" in row
     assert f"{2 * 64 * 96 * 128 / 1e6:.4g} MFLOP" in row
     assert f"{128 * 96:,}" in row
-    assert "1 operators" in out and f"{128 * 96:,} parameters in 1 tensors" in out
+    assert "1 operator, " in out and f"{128 * 96:,} parameters in 1 tensor, " in out
 
 
 def test_model_says_what_the_import_did_and_what_must_be_given(npusim, data):

@@ -55,10 +55,10 @@ def test_verdicts():
 def test_report_holds_everything(result):
     report = plain_report(result)
     assert report.splitlines()[0] == "mlp on npu_a under plan hosted, seed 0"
-    assert "1 layers ran on the host:" in report and "to see it" in report
+    assert "1 layer ran on the host:" in report and "to see it" in report
     assert all(f"  - {text}" in report for text in result.assumptions)
     assert f"{result.totals.cycles:,} cycles" in report
-    assert "checks: all 5 layers within tolerance of their references" in report
+    assert "checks: 5 layers, all within tolerance" in report
     tables = [line for line in report.splitlines() if line.startswith(("layer ", "fc1 "))]
     assert max(map(len, tables)) <= REPORT_WIDTH
     assert report == plain_report(result)

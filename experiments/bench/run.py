@@ -1,0 +1,124 @@
+"""Measures what npusim costs, and writes the table of results.md.
+
+python experiments/bench/run.py            # print it
+python experiments/bench/run.py --write    # and write results.md
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands import best_of
+from emission import emission
+from engine import speed
+
+from npusim import __version__
+from npusim.api.request import Request
+
+HERE = Path(__file__).parent
+LLAMA = ("--hw", "npu_a", "--model", "llama_block")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; `aim` is what it must not exceed, or reach."""
+
+    what: str
+    command: str
+    measured: str
+    aim: str
+
+
+def rows() -> Iterator[Row]:
+    """All measurements, in the order of the table."""
+    yield from _help()
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _run("default, every operator validated", "20 s, 4 GiB", folder)
+        yield from _run("seq 2048, validated", "90 s", folder, "--set", "seq=2048")
+        yield from _run("default, timing only", "3 s", folder, "--timing-only")
+        long = ("--set", "seq=2048", "--timing-only")
+        yield from _run("seq 2048, timing only", "6 s", folder, *long)
+    yield from _gemm()
+    yield from _emission()
+
+
+def _help() -> Iterator[Row]:
+    cost = best_of(5, "--help")
+    yield Row("help", "npusim --help", f"{cost.cpu_s:.3f} CPU s", "0.1 s")
+
+
+def _run(what: str, aim: str, folder: str, *more: str) -> Iterator[Row]:
+    cost = best_of(3, "run", *LLAMA, *more, "--out", folder)
+    command = " ".join(("npusim run", *LLAMA, *more))
+    measured = f"{cost.cpu_s:.1f} CPU s, {cost.peak_bytes / 2**30:.2f} GiB"
+    yield Row(f"llama_block, {what}", command, measured, aim)
+
+
+def _gemm() -> Iterator[Row]:
+    sizes = {"m": "2048", "n": "2048", "k": "2048"}
+    found = speed(Request("matmul", sizes=sizes, plan=str(HERE / "gemm_2048.py")))
+    yield Row(
+        "GEMM 2048^3, cycles over the floor",
+        "npusim run --model matmul --set m=2048 n=2048 k=2048 --timing-only "
+        "--plan experiments/bench/gemm_2048.py",
+        f"{found.over_floor:.3f} ({found.cycles} cycles)",
+        "1.2",
+    )
+    yield Row(
+        "GEMM 2048^3, speed of the engine",
+        "the same, timing alone",
+        f"{found.cycles_per_cpu_s / 1e6:.1f} M cycles per CPU s "
+        f"({found.bursts / found.cpu_s / 1e6:.1f} M bursts, "
+        f"{found.instructions / found.cpu_s / 1e6:.2f} M instructions)",
+        "5 M",
+    )
+
+
+def _emission() -> Iterator[Row]:
+    cases = [
+        ("GEMM 4096^3 in 128^3 tiles", "matmul", "4096", str(HERE / "gemm_small_tiles.py")),
+        ("llama_block, plan llama_ops", "llama_block", "", "llama_ops"),
+    ]
+    for what, model, size, plan in cases:
+        sizes = dict.fromkeys(("m", "n", "k"), size) if size else {}
+        found = emission(model, sizes, plan)
+        yield Row(
+            f"emission with edges, {what}",
+            f"emission.emission({model!r}, ..., {Path(plan).stem!r})",
+            f"{found.us:.2f} us an instruction ({found.instructions} instructions)",
+            "2 us",
+        )
+
+
+def table(found: list[Row]) -> str:
+    """The measurements as Markdown."""
+    lines = ["| what | measured | at most / at least |", "|---|---|---|"]
+    lines += [f"| {row.what} | {row.measured} | {row.aim} |" for row in found]
+    lines += ["", "Commands:", "", *(f"- {row.what}: `{row.command}`" for row in found)]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Print the table row by row; with --write, keep it."""
+    found = []
+    for row in rows():
+        print(f"{row.what}: {row.measured} (aim {row.aim})", flush=True)
+        found.append(row)
+    if "--write" in sys.argv[1:]:
+        head = (
+            "# Cost of npusim, measured\n\n"
+            f"npusim {__version__}, Python {platform.python_version()}, {platform.machine()}, "
+            "by `python experiments/bench/run.py --write`. CPU seconds are user plus system of "
+            "the whole process with a warm compilation cache; the cheapest of several runs, since "
+            "other load only ever adds.\n\n"
+        )
+        (HERE / "results.md").write_text(head + table(found))
+
+
+if __name__ == "__main__":
+    main()

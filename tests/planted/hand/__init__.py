@@ -1,0 +1,1 @@
+"""Kernels whose order is placed by hand; right as they stand here."""
