@@ -20,6 +20,7 @@ from npusim.machine.memory import Memory, Source
 from npusim.machine.order import emitted
 from npusim.machine.vector_values import evaluate, narrow
 from npusim.program.kinds import Kind
+from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 
 Array = NDArray[Any]
@@ -104,7 +105,7 @@ class Functional:
         if outside.any():
             at = int(np.flatnonzero(outside)[0])
             raise IllegalProgram(
-                f"{self._program.describe(i)} gathers row {int(rows[at])} "
+                f"{describe(self._program, i)} gathers row {int(rows[at])} "
                 f"(index {at}), outside the {count} rows declared"
             )
         self._rows[i] = rows

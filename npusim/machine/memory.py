@@ -20,6 +20,7 @@ from npusim.core.errors import IllegalProgram
 from npusim.hw.machine import Machine
 from npusim.program.accesses import accesses
 from npusim.program.kinds import Space
+from npusim.program.origin import describe
 from npusim.program.program import Program
 
 Array = NDArray[Any]
@@ -228,7 +229,7 @@ class Memory:
         total = self._mark(region, buffer).size
         name = self._program.buffers.names[buffer]
         return IllegalProgram(
-            f"{self._program.describe(reader)} reads {missing} of {total} elements of {name} that "
+            f"{describe(self._program, reader)} reads {missing} of {total} elements of {name} that "
             "were never written"
         )
 

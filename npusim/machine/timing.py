@@ -18,6 +18,7 @@ from npusim.machine.state import CoreParams, Tables
 from npusim.machine.timeline import Timeline, by_instruction
 from npusim.machine.units import Costs, costs
 from npusim.program.kinds import Kind
+from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 
 
@@ -38,7 +39,7 @@ def time_program(
     ticks = simulate(*tables, _core_params(machine), dram_p, dram_s, net_p, net_s)
     if tables.counts[state.COMPLETED] < len(program):
         stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
-        raise IllegalProgram(f"deadlock: {program.describe(stuck)} can never start")
+        raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
     return _timeline(program, machine, cost, walk, tables, dram_s, int(ticks))
 
 

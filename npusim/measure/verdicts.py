@@ -22,6 +22,7 @@ from npusim.hw.machine import Machine
 from npusim.machine.functional import Executed, Progress
 from npusim.measure.precision import rounding_of
 from npusim.plan.lower import Lowered
+from npusim.program.origin import describe
 from npusim.program.program import Layer
 from npusim.program.writers import Writers
 
@@ -191,7 +192,7 @@ def _with_origin(graph: Graph, check: Check, values: DeviceValues, writers: Writ
     instruction = writers.of(values.region(check.output), element)
     if instruction is None:
         return check
-    origin = writers.program.describe(instruction)
+    origin = describe(writers.program, instruction)
     return replace(check, message=f"{check.message}; written by {origin}")
 
 
@@ -204,7 +205,7 @@ def _spoilt(
     instruction = writers.of(values.region(name), element)
     assert instruction is not None
     text = (
-        f"{tensor.role} {name!r}{list(at)} has been overwritten by {program.describe(instruction)}"
+        f"{tensor.role} {name!r}{list(at)} has been overwritten by {describe(program, instruction)}"
     )
     layer = int(program.instructions.layer[instruction])
     node = program.layers[layer].nodes[0]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from npusim.plan.chain import Chain, Operand
+from npusim.plan.emitter import Emitter
 from npusim.plan.evaluate import evaluate
 from npusim.plan.mistakes import mistake
 from npusim.plan.tile import Buffer, Tile
 from npusim.plan.view import Piece, View
-
-if TYPE_CHECKING:
-    from npusim.plan.tiles import Tiles
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Epilogue:
         (name,) = self.chain.start
         return name
 
-    def apply(self, t: Tiles, piece: Piece, tile: Tile, via: Buffer | None) -> Tile:
+    def apply(self, t: Emitter, piece: Piece, tile: Tile, via: Buffer | None) -> Tile:
         """The chain's value for one tile, in `via`; the tile shows the result before the chain."""
         if via is None:
             raise mistake("an epilogue needs a buffer to leave through: store(..., via=...)")
@@ -42,7 +39,7 @@ class Epilogue:
         tiles[self.start] = tile
         return evaluate(t, via, self.chain, tiles)
 
-    def load(self, t: Tiles, operand: Operand, piece: Piece, via: Buffer) -> Tile:
+    def load(self, t: Emitter, operand: Operand, piece: Piece, via: Buffer) -> Tile:
         """The part of an operand that belongs to a piece of the result."""
         tensor = operand.tensor
         source = self._like(operand, piece.view)[piece.key]

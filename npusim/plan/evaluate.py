@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING
 
 from npusim.core.dtypes import DType, dtype
 from npusim.plan.chain import Chain
+from npusim.plan.emitter import Emitter
 from npusim.plan.expression import Expression, Operand, Value, flatten
 from npusim.plan.tile import Buffer, Tile
 from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES
 
-if TYPE_CHECKING:
-    from npusim.plan.tiles import Tiles
-
 
 def evaluate(
-    t: Tiles, destination: Buffer | Tile, chain: Chain, tiles: Mapping[str, Operand]
+    t: Emitter, destination: Buffer | Tile, chain: Chain, tiles: Mapping[str, Operand]
 ) -> Tile:
     """The last result of a chain for tiles of its operands, in as many instructions as it takes.
 

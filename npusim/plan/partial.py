@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from npusim.plan.emitter import Emitter
 from npusim.plan.grid import Along
 from npusim.plan.tile import Tile
-from npusim.plan.view import Piece, View
-
-if TYPE_CHECKING:
-    from npusim.plan.tiles import Tiles
+from npusim.plan.view import Piece
 
 
-def add_parts(t: Tiles, along: Along, piece: Piece, tile: Tile) -> bool:
+def add_parts(t: Emitter, along: Along, piece: Piece, tile: Tile) -> bool:
     """True on the core that has the whole sum in `tile`; others only hand their parts over.
 
     Parts travel through a tensor of their own (shared SRAM if it fits, else DRAM), in the
@@ -23,20 +19,9 @@ def add_parts(t: Tiles, along: Along, piece: Piece, tile: Tile) -> bool:
     parts = t.parts(piece.view, tile.dtype, along.parts - 1)
     hand = t.helper("partial", tile.dtype, *tile.slot.buffer.shape)
     if along.position > 0:
-        t.store(parts[(along.position - 1, *piece.key)], t.vec(hand, tile))
+        t.put(parts[(along.position - 1, *piece.key)], t.vec(hand, tile))
         return False
     for other in range(along.parts - 1):
         part = t.load(hand, parts[(other, *piece.key)])
         t.vec(tile, tile + part)
     return True
-
-
-def parts_view(t: Tiles, view: View, element: object, count: int) -> View:
-    """Room for `count` parts of everything that `view` sees."""
-    return t.shared(
-        element,  # type: ignore[arg-type]
-        count,
-        *view.sizes,
-        axes="part " + " ".join(view.names),
-        name=f"{view.tensor} parts",
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from npusim.core.dtypes import DType
 from npusim.core.errors import InputError, Problem
@@ -12,13 +11,11 @@ from npusim.core.units import kib
 from npusim.hw.machine import Machine
 from npusim.plan.axis import Loops
 from npusim.plan.mistakes import kernel_line
+from npusim.plan.tile import Buffer
 from npusim.plan.view import View
 from npusim.program.arena import Arena
 from npusim.program.builder import Builder
 from npusim.program.kinds import Space
-
-if TYPE_CHECKING:
-    from npusim.plan.tile import Buffer
 
 #: Alignment of tensors in DRAM and shared SRAM; a multiple of every request size.
 TENSOR_ALIGNMENT_BYTES = 4096

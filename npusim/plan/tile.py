@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from npusim.core.dtypes import DType
 from npusim.plan.axis import Span
 from npusim.plan.expression import Operand
 from npusim.plan.mistakes import mistake
+from npusim.plan.view import Layout
+from npusim.program.builder import Builder
 from npusim.program.kinds import Space
-
-if TYPE_CHECKING:
-    from npusim.plan.tiles import Tiles
-    from npusim.plan.view import Layout
 
 Shape = tuple[int, ...]
 Index = int | slice | Span
@@ -38,7 +35,7 @@ class Tile(Operand):
         self.split = split
         self.rows = prod(shape[:split])
         self.columns = prod(shape[split:])
-        self.region = slot.tiles.builder.region(slot.number, offset, shape, strides, split)
+        self.region = slot.builder.region(slot.number, offset, shape, strides, split)
         self._parts: dict[tuple[int, Shape, Shape, int], Tile] = {}
 
     @property
@@ -102,10 +99,10 @@ class Tile(Operand):
 class Slot:
     """One of the places of a buffer on one core."""
 
-    __slots__ = ("buffer", "known", "number", "tiles")
+    __slots__ = ("buffer", "builder", "known", "number")
 
-    def __init__(self, tiles: Tiles, buffer: Buffer, number: int) -> None:
-        self.tiles = tiles
+    def __init__(self, builder: Builder, buffer: Buffer, number: int) -> None:
+        self.builder = builder
         self.buffer = buffer
         self.number = number
         self.known: dict[object, Tile] = {}
@@ -171,19 +168,19 @@ class Buffer(Operand):
     Used as an operand it means the tile written last; slots = 2 is double buffering.
     """
 
-    __slots__ = ("dtype", "name", "queue", "rings", "shape", "slots", "space", "tiles")
+    __slots__ = ("allocate", "dtype", "name", "queue", "rings", "shape", "slots", "space")
 
     def __init__(
         self,
-        tiles: Tiles,
         space: Space,
         dtype: DType,
         shape: Shape,
         slots: int,
         name: str,
         queue: int,
+        allocate: Callable[[Buffer, int], Ring],
     ) -> None:
-        self.tiles = tiles
+        self.allocate = allocate
         self.space = space
         self.dtype = dtype
         self.shape = shape
@@ -201,7 +198,7 @@ class Buffer(Operand):
         """Its slots on one core; allocated on first use."""
         ring = self.rings.get(core)
         if ring is None:
-            ring = self.rings[core] = self.tiles.allocate(self, core)
+            ring = self.rings[core] = self.allocate(self, core)
         return ring
 
     def next(self, core: int, shape: Shape) -> Tile:

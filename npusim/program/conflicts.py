@@ -15,6 +15,7 @@ from npusim.program.findings import distinct
 from npusim.program.footprints import boxes
 from npusim.program.kinds import Unit
 from npusim.program.lifetimes import WRITE, Touches
+from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 from npusim.program.races import Findings
 from npusim.program.wording import buffer_text, memory_text, region_text
@@ -90,8 +91,8 @@ def _race(program: Program, case: _Case) -> Problem:
     return Problem(
         f"race on {where}: {kib(case.size_bytes)} are {deed} and {case.deed} in no order",
         hints=(
-            f"{deed} by {program.describe(case.other)}",
-            f"{case.deed} by {program.describe(case.instruction)}",
+            f"{deed} by {describe(program, case.other)}",
+            f"{case.deed} by {describe(program, case.instruction)}",
             _remedy(program, case.instruction, case.other),
             *case.more("pairs"),
         ),
@@ -118,7 +119,7 @@ def _undefined(program: Program, case: _Case) -> Problem:
         why += f"; the next write is #{later[0]}" if len(later) else ""
     return Problem(
         f"{_part(program, case)} is {case.deed} without a value",
-        hints=(f"{case.deed} by {program.describe(case.instruction)}", why, *case.more("reads")),
+        hints=(f"{case.deed} by {describe(program, case.instruction)}", why, *case.more("reads")),
     )
 
 
@@ -127,13 +128,13 @@ def _overwritten(program: Program, case: _Case) -> Problem:
     taker, by = "a tensor with initial values", []
     if case.other >= 0:
         taker = buffer_text(program, int(case.touches.buffer[_partner(program, case)]))
-        by = [f"overwritten by {program.describe(case.other)}"]
+        by = [f"overwritten by {describe(program, case.other)}"]
     place = memory_text(int(buffers.space[case.buffer]), int(buffers.core[case.buffer]))
     return Problem(
         f"{_part(program, case)} is {case.deed} after {taker} has overwritten it",
         hints=(
             *by,
-            f"{case.deed} by {program.describe(case.instruction)}",
+            f"{case.deed} by {describe(program, case.instruction)}",
             f"both lie at the same bytes of {place}: place one of them elsewhere",
             *case.more("reads"),
         ),

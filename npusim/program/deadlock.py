@@ -13,6 +13,7 @@ import numpy as np
 
 from npusim.core.errors import Problem
 from npusim.core.jit import jit
+from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 from npusim.program.wording import REASONS
 
@@ -110,7 +111,7 @@ def _waits_for(program: Program, found: Run, s: int, i: int, queue_depth: int) -
         full = int(stream[next_one])
         head = int(found.by_stream[found.stream_ptr[full] + found.completed[full]])
         return full, (
-            f"{program.describe(i)} is not handed out: the sequencer of core {core} is at "
+            f"{describe(program, i)} is not handed out: the sequencer of core {core} is at "
             f"#{next_one}, for which {program.streams[full]} has no room: it holds {queue_depth} "
             f"instructions from #{head} on"
         )
@@ -122,7 +123,7 @@ def _waits_for(program: Program, found: Run, s: int, i: int, queue_depth: int) -
     head = int(found.by_stream[found.stream_ptr[other] + found.completed[other]])
     behind = "" if head == source else f", which is behind #{head} on {program.streams[other]}"
     reason = REASONS[int(program.edges.why[edge])]
-    return other, f"{program.describe(i)} waits for #{source} ({reason}){behind}"
+    return other, f"{describe(program, i)} waits for #{source} ({reason}){behind}"
 
 
 def _position(program: Program, found: Run) -> Ints:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from npusim.core.errors import Problem
+from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 
 
@@ -29,4 +30,4 @@ def alike(program: Program, instructions: Ints, *keys: Ints) -> Iterator[tuple[i
 def at(program: Program, instruction: int, count: int, message: str, *hints: str) -> Problem:
     """A problem of an instruction and of `count - 1` like it."""
     more = (f"and {count - 1:,} more like it in this layer",) if count > 1 else ()
-    return Problem(message, hints=(program.describe(instruction), *hints, *more))
+    return Problem(message, hints=(describe(program, instruction), *hints, *more))

@@ -14,6 +14,7 @@ from npusim.hw.machine import Machine
 from npusim.program.accesses import Accesses
 from npusim.program.footprints import DIMS, LOW, RUN, SIZE, STRIDE, boxes, itemsizes
 from npusim.program.kinds import RANK, Space, Unit
+from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 from npusim.program.wording import buffer_label, memory_text, shape_text
 
@@ -81,7 +82,7 @@ def _capacities(program: Program, machine: Machine) -> Iterator[Problem]:
         for b in np.flatnonzero(wrong & (buffers.space == space)):
             room = f"which has {kib(limit or 0)} ({limit or 0:,} bytes)"
             first = int(buffers.first_use[b])
-            used = (f"first used by {program.describe(first)}",) if first >= 0 else ()
+            used = (f"first used by {describe(program, first)}",) if first >= 0 else ()
             yield Problem(
                 f"buffer {buffers.names[b]} takes bytes {buffers.offset[b]:,} to {end[b]:,} of "
                 f"{memory_text(space, int(buffers.core[b]))}, {room}",
@@ -142,6 +143,6 @@ def _of_region(program: Program, region: int, user: Ints, what: str) -> Problem:
     label = buffer_label(program, int(program.regions.buffer[region]))
     kind = names()[program.regions.dtype[region]]
     first = int(user[region])
-    used = (f"first used by {program.describe(first)}",) if first >= 0 else ()
+    used = (f"first used by {describe(program, first)}",) if first >= 0 else ()
     text = f"a {shape_text(program, region)} {kind} region of {label} {what}"
     return Problem(text, hints=used)

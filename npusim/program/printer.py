@@ -9,22 +9,8 @@ import numpy as np
 from npusim.core.errors import InputError, Problem, choose_from
 from npusim.core.units import kib
 from npusim.program.kinds import Kind, Space, Why
-from npusim.program.program import Ints, Layer, Program
-from npusim.program.wording import REASONS, action, loops, memory_text, region_text
-
-
-def origin(program: Program, instruction: int) -> str:
-    """Number, deed and provenance of an instruction on one line.
-
-    Like `#57 mma acc[..] += a[..] @ b[..] (up, kernel matmul, step 3, on("up"), core 2 matrix,
-    m=0 n=1 k=7)`.
-    """
-    number = int(program.instructions.layer[instruction])
-    stream = str(program.streams[program.instructions.stream[instruction]])
-    parts = [_title(program.layers[number])] if number >= 0 else ["no layer"]
-    parts += [stream, loops(program, instruction)]
-    where = ", ".join(part for part in parts if part)
-    return f"#{instruction} {action(program, instruction)} ({where})"
+from npusim.program.program import Ints, Program
+from npusim.program.wording import REASONS, action, layer_title, loops, memory_text, region_text
 
 
 def summary(program: Program) -> list[str]:
@@ -89,12 +75,7 @@ def _heading(program: Program, number: int) -> str:
     if number < 0:
         return "no layer"
     layer = program.layers[number]
-    return f"{_title(layer)}: {layer.operator}"
-
-
-def _title(layer: Layer) -> str:
-    how = f"kernel {layer.kernel}" if layer.kernel else ""
-    return ", ".join(part for part in (layer.name, how, layer.step) if part)
+    return f"{layer_title(layer)}: {layer.operator}"
 
 
 def _row(program: Program, i: int, shows: list[str]) -> str:

@@ -248,12 +248,6 @@ class Program:
         """The memory each of the given regions lies in."""
         return self.buffers.space[self.regions.buffer[regions]]
 
-    def describe(self, instruction: int) -> str:
-        """Where an instruction comes from: operator, kernel, step, core and loop indices."""
-        from npusim.program.printer import origin
-
-        return origin(self, instruction)
-
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):

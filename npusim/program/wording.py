@@ -10,7 +10,7 @@ import numpy as np
 
 from npusim.core.dtypes import dtype, names
 from npusim.program.kinds import RANK, Kind, Space, Why
-from npusim.program.program import Program
+from npusim.program.program import Layer, Program
 from npusim.program.uses import NAMED_KEPT, OTHER_KEPT
 
 _NAMED = (Space.DRAM, Space.TAP)
@@ -57,6 +57,12 @@ def action(program: Program, instruction: int) -> str:
     if kind == Kind.VECTOR:
         return _vector(program, row, core)
     return _host(program, row)
+
+
+def layer_title(layer: Layer) -> str:
+    """Operator, kernel and plan step of a layer."""
+    how = f"kernel {layer.kernel}" if layer.kernel else ""
+    return ", ".join(part for part in (layer.name, how, layer.step) if part)
 
 
 def loops(program: Program, instruction: int) -> str:

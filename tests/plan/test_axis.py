@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from npusim.plan.axis import Axis, Loops
 from npusim.program.kinds import LOOPS
+from npusim.program.origin import describe
 
 
 @given(st.integers(0, 50), st.integers(0, 300), st.integers(1, 100))
@@ -76,4 +77,4 @@ def test_instructions_remember_the_outermost_loops(stage, staging):
     points = program.points[program.instructions.point]
     assert points.shape == (4, LOOPS)
     assert points[:, 0].tolist() == [0, 0, 1, 1]
-    assert "a=1 b=0 c=0 d=0" in program.describe(3)
+    assert "a=1 b=0 c=0 d=0" in describe(program, 3)

@@ -10,6 +10,7 @@ from npusim.machine.order import shuffled
 from npusim.plan.lower import lower
 from npusim.program.checker import problems
 from npusim.program.kinds import Kind
+from npusim.program.origin import describe
 
 
 def steps(samples):
@@ -36,7 +37,7 @@ def test_a_layer_knows_the_loops_of_its_kernel(samples, npu):
     (layer,) = found.program.layers
     assert layer.axes == ("m",)
     assert layer.step == "chosen by claim"
-    last = found.program.describe(len(found.program) - 1)
+    last = describe(found.program, len(found.program) - 1)
     assert "m=" in last
     assert "kernel relu" in last
 

@@ -9,6 +9,7 @@ import pytest
 from npusim.core.errors import IllegalProgram
 from npusim.program.checker import SHOWN, check, problems
 from npusim.program.kinds import Kind, Space
+from npusim.program.origin import describe
 
 
 def refused(program, machine):
@@ -114,8 +115,8 @@ def test_two_cores_on_shared_sram(sketch, npu):
     problem = only(s.finish(), npu)
     assert problem.message == "race on both in shared: 256 B are written and read in no order"
     assert problem.hints[:2] == (
-        f"written by {s.finish().describe(put)}",
-        f"read by {s.finish().describe(get)}",
+        f"written by {describe(s.finish(), put)}",
+        f"read by {describe(s.finish(), get)}",
     )
 
 
@@ -236,7 +237,7 @@ def test_rows_that_nobody_wrote(sketch, npu):
     assert problem.message == (
         "64 B of the 256 B of a[8x8 fp32] in sram of core 0 is read without a value"
     )
-    assert problem.hints[0] == f"read by {s.finish().describe(use)}"
+    assert problem.hints[0] == f"read by {describe(s.finish(), use)}"
     assert '(rows, kernel matmul, step 1, on("first"), core 0 vector, m=4)' in problem.hints[0]
     assert problem.hints[1].startswith("none of the 1 writes of the buffer that come before")
 

@@ -8,21 +8,21 @@ from npusim.core.dtypes import dtype
 from npusim.core.errors import InputError
 from npusim.program.builder import Builder
 from npusim.program.kinds import Kind, Space
-from npusim.program.printer import listing, origin, summary
+from npusim.program.origin import describe
+from npusim.program.printer import listing, summary
 from npusim.program.wording import formula, region_text
 
 
 def test_a_whole_program(sketch):
     program = sketch.every_kind()
     where = '(first, kernel matmul, step 1, on("first"), '
-    assert [origin(program, i) for i in range(len(program))] == [
+    assert [describe(program, i) for i in range(len(program))] == [
         f"#0 load a[8x8 fp32] <- x[0:8, 0:8] {where}core 0 dma 0, m=1 n=2)",
         f"#1 mma acc[8x8 fp32] = a[8x8 fp32] @ a[8x8 fp32] {where}core 0 matrix, m=1 n=2)",
         f"#2 vec a[8x8 fp32] = acc {where}core 0 vector, m=1 n=2)",
         f"#3 store y[0:8, 0:8] <- a[8x8 fp32] {where}core 0 dma 3, m=1 n=2)",
         f"#4 host h: x[0:8, 0:8] <- y[0:8, 0:8] {where}host, m=1 n=2)",
     ]
-    assert program.describe(2) == origin(program, 2)
     assert listing(program) == [
         'first, kernel matmul, step 1, on("first"): MatMul',
         "      #0  core 0 dma 0    m=1 n=2  load a[8x8 fp32] <- x[0:8, 0:8]",
@@ -100,7 +100,7 @@ def test_instructions_without_a_layer():
     tile = builder.region(buffer, 0, (4, 4), (16, 4), 1)
     builder.emit(1, Kind.VECTOR, builder.expression(("immediate", 0)), tile, -1, -1, -1, -1)
     program = builder.finish()
-    assert origin(program, 0) == "#0 vec t[4x4 fp32] = 0 (no layer, core 0 vector)"
+    assert describe(program, 0) == "#0 vec t[4x4 fp32] = 0 (no layer, core 0 vector)"
     assert listing(program)[0] == "no layer"
 
 
@@ -165,7 +165,7 @@ def test_copies_are_named_by_where_they_lead(sketch):
     for to, source, row in ((a, far, -1), (far, a, -1), (b, a, -1), (far, x, -1), (a, x, index)):
         s.copy(0, 0, to, source, row)
     program = s.finish()
-    texts = [origin(program, i).partition(" (")[0].split(" ", 1)[1] for i in range(5)]
+    texts = [describe(program, i).partition(" (")[0].split(" ", 1)[1] for i in range(5)]
     assert texts == [
         "load a[8x8 fp32] <- parts@shared[0:8, 0:8]",
         "store parts@shared[0:8, 0:8] <- a[8x8 fp32]",
@@ -181,8 +181,10 @@ def test_products_say_how(sketch):
     s.mma(0, acc, a, a, zero_a=3)
     s.mma(0, acc, a, a, first=False, stationary_a=True)
     program = s.finish()
-    assert origin(program, 0).startswith("#0 mma t[8x8 int32] = (a[8x8 int8] - 3) @ a[8x8 int8] (")
-    assert origin(program, 1).startswith(
+    assert describe(program, 0).startswith(
+        "#0 mma t[8x8 int32] = (a[8x8 int8] - 3) @ a[8x8 int8] ("
+    )
+    assert describe(program, 1).startswith(
         "#1 mma t[8x8 int32] += a[8x8 int8] @ a[8x8 int8] (A stays, A as before, B as before) ("
     )
 
@@ -214,10 +216,10 @@ def test_operands_of_formulas_are_named_apart(sketch):
     s.vec(0, out, left, right)
     s.vec(0, out, out, right)
     program = s.finish()
-    assert origin(program, 0).startswith(
+    assert describe(program, 0).startswith(
         "#0 vec out[8x4 fp32] = a[8x4 fp32] + a[0:8, 4:8 fp32] (first"
     )
-    assert origin(program, 1).startswith("#1 vec out[8x4 fp32] = out + a[0:8, 4:8 fp32] (first")
+    assert describe(program, 1).startswith("#1 vec out[8x4 fp32] = out + a[0:8, 4:8 fp32] (first")
 
 
 def test_numbers_of_a_formula_are_printed(sketch):
@@ -226,4 +228,4 @@ def test_numbers_of_a_formula_are_printed(sketch):
     constants = s.builder.immediates((0.5, 3.0))
     tree = s.builder.expression(("add", ("mul", ("source", 0), ("immediate", 0)), ("immediate", 1)))
     s.emit(0, 1, Kind.VECTOR, tree, a, a, -1, -1, -1, constants)
-    assert origin(s.finish(), 0).startswith("#0 vec a[8x8 fp32] = (a * 0.5) + 3 (")
+    assert describe(s.finish(), 0).startswith("#0 vec a[8x8 fp32] = (a * 0.5) + 3 (")
