@@ -1,4 +1,4 @@
-"""Which formula bounds the error of which operator."""
+"""Which formula bounds the error of which operator (A33)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from npusim.graph.recipe import realize
 def initial_values(
     graph: Graph, seed: int, given: Mapping[str, Array] | None = None
 ) -> dict[str, Array]:
-    """Inputs and weights in their storage dtypes: `given` ones as they are, others by recipe.
+    """Inputs and weights in their storage dtypes: `given` ones as they are, others by recipe (A30).
 
     Raises InputError listing every input that has no recipe and was not given.
     """

@@ -69,7 +69,7 @@ def folds(
     dtype_name: str,
     stationary: Stationary = "B",
 ) -> Folds:
-    """Folds of a matrix product of the given extents (broadcast against each other).
+    """Folds of a matrix product of the given extents (broadcast against each other) (A7, A8).
 
     `stationary` names the operand that a weight-stationary array holds; an input-stationary one
     holds the other. An output-stationary array holds C whatever is asked.
@@ -131,7 +131,7 @@ def cycles(
 def vector_cycles(
     vector: Vector, simple: ArrayLike, divide: ArrayLike = 0, function: ArrayLike = 0
 ) -> Ints:
-    """Cycles of one vector instruction doing so many element operations of each class."""
+    """Cycles of one vector instruction doing so many element operations of each class (A11)."""
     work = [
         _whole_cycles(count, vector.lanes * rate)
         for count, rate in (

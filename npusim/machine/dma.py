@@ -97,7 +97,7 @@ def _address(program: Program, region: Ints) -> Ints:
 def _row_numbers(
     program: Program, instructions: Ints, rows: Mapping[int, Ints] | None
 ) -> tuple[list[Ints], int]:
-    """Row numbers of indirect copies, and for how many they had to be assumed."""
+    """Row numbers of indirect copies, and for how many they had to be assumed (A31)."""
     listed, assumed = [], 0
     row_of = program.instructions.row
     for i in instructions.tolist():

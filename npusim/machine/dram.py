@@ -1,4 +1,4 @@
-"""DRAM model `run`: real open rows, a whole request as one run on its channel's bus.
+"""DRAM model `run`: real open rows, a whole request as one run on its channel's bus (A20, A24).
 
 A request lies in one interleave granule: one channel, the same row in every bank group and
 pseudo-channel. It opens those rows if they are closed, waits for the channel's data bus, and
@@ -139,7 +139,7 @@ def _layout(dram: Dram) -> dict[str, int]:
 
 
 def dram_state(p: DramParams) -> Ints:
-    """Everything closed and idle; refreshes of the channels are spread over the interval."""
+    """Everything closed and idle; refreshes of the channels are spread over the interval (A28)."""
     state = np.zeros(p.size, np.int64)
     sets = state[p.at_banks : p.at_bus].reshape(-1, p.bank_set)
     sets[:, _ALL] = -1
@@ -158,7 +158,7 @@ def _bits(count: int) -> int:
 
 @jit_inline
 def locate(address: int, p: DramParams) -> tuple[int, int, int]:
-    """(channel, bank, row) of a byte, low to high: granule, channel, column, bank, row.
+    """(channel, bank, row) of a byte, low to high: granule, channel, column, bank, row (A23).
 
     Channel and bank are turned by the digits above them, so that strides do not stay in one.
     """
@@ -204,7 +204,7 @@ def _refresh(t: int, channel: int, p: DramParams, s: Ints) -> None:
 
 @jit_inline
 def _in_time(t: int, bank: int, row: int, s: Ints) -> bool:
-    """Whether the row was still open when the request arrived at t."""
+    """Whether the row was still open when the request arrived at t (A21)."""
     k = bank + _BEFORE + 2 * (row & (_REMEMBERED - 1))
     return bool(s[k] == row and s[k + 1] > t)
 
@@ -277,7 +277,7 @@ def _serve(
 
 @jit
 def drain(t: int, channel: int, p: DramParams, s: Ints) -> None:
-    """Write out what is posted: one turn of the bus there, one back."""
+    """Write out what is posted: one turn of the bus there, one back (A22)."""
     if s[p.at_posted + channel] > 0:
         s[p.at_bus + channel] = max(s[p.at_bus + channel], t) + p.turnaround
         for k in range(s[p.at_posted + channel]):

@@ -71,7 +71,7 @@ def _dispatch(
     core: int, now: int, work: Ints, order: Ints, trace: Ints, streams: Ints, cores: Ints,
     p: CoreParams,
 ) -> None:  # fmt: skip
-    """Hand instructions to their queues until one is full; occupancy only falls later."""
+    """Hand instructions to their queues until one is full; occupancy only falls later (A3, A6)."""
     at = max(cores[core, s.C_DISPATCH], now)
     k = cores[core, s.C_NEXT]
     cores[core, s.C_BLOCKED] = -1
@@ -142,7 +142,7 @@ def _follow(
     i: int, stream: int, now: int, order: Ints, trace: Ints, streams: Ints, heap: Ints,
     counts: Ints, cycle: int,
 ) -> None:  # fmt: skip
-    """An instruction has been issued: announce its end, let the stream's next one come."""
+    """An instruction has been issued: announce its end, let the stream's next one come (A4)."""
     streams[stream, s.S_MODE] = s.IDLE
     if streams[stream, s.S_HEAD] == streams[stream, s.S_NEXT]:
         end = max(trace[i, s.T_END], now)
@@ -181,7 +181,7 @@ def _begin(
 
 @jit_inline
 def _fair(mine: int, other: int, third: int, total: int) -> int:
-    """Max-min fair share of `total` for one of three demands: small ones are served in full."""
+    """Max-min fair share of `total` for one of three demands; small ones get all (A13)."""
     low = min(other, third, total // 3)
     high = min(max(other, third), (total - low) // 2)
     return max(min(mine, total - low - high), 1)
@@ -220,7 +220,7 @@ def _issue(
     cores: Ints, segments: Ints, counts: Ints,
     p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints,
 ) -> int:  # fmt: skip
-    """One request of the descriptor at the queue's head; returns when it was issued."""
+    """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
     core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
     if streams[stream, s.S_OFFSET] == 0:
         _locate(stream, row, walk, rows, streams)

@@ -1,4 +1,4 @@
-"""What the matrix unit computes: products of storage-dtype tiles, summed in the accumulators."""
+"""What the matrix unit computes: products of tiles, summed in the accumulators (A9, A10)."""
 
 from __future__ import annotations
 

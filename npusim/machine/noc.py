@@ -1,4 +1,4 @@
-"""One request through the network: ports of the cores, shared SRAM, DRAM, scratchpad banks.
+"""One request's way: ports of the cores, shared SRAM, DRAM, scratchpad banks (A17, A19).
 
 The network is a crossbar: any core reaches any memory in `latency`; what is shared are the
 core's two ports, the memories, and the banks behind them. Each is a clock of the work asked of
@@ -94,7 +94,7 @@ def latency_class(source: int, target: int) -> int:
 def _pass(
     clocks: Ints, which: int, issue: int, t: int, waited: int, length: int, own: int
 ) -> tuple[int, int]:
-    """Occupy a resource for `length` ticks by a request that reaches it at t; (end, wait).
+    """Occupy a resource for `length` ticks by a request that reaches it at t; (end, wait) (A18).
 
     The clock counts the work of all requests in the order of their issue, so a request that
     arrives early is not held up by one issued before it that is still on its way. `own` is what
@@ -116,7 +116,7 @@ def _scratchpad(
     issue: int, t: int, waited: int, size: int, dense: int, core: int, bank_rate: int, again: bool,
     p: NetworkParams, s: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Bytes in or out of a core's scratchpad; short runs and busy banks make it longer."""
+    """Bytes in or out of a core's scratchpad; short runs and busy banks make it longer (A15)."""
     slow = bank_rate < p.port_bytes_per_cycle or dense > 1024
     if slow or size != p.request_bytes:
         rate = min(p.port_bytes_per_cycle, bank_rate)

@@ -1,4 +1,4 @@
-"""The timing reader: the same instructions as the functional one, priced with contention."""
+"""The timing reader: the functional one's instructions, priced with contention (A1, A2)."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _core_params(machine: Machine) -> CoreParams:
 
 
 def _host_ticks(program: Program, machine: Machine) -> Ints:
-    """Price of each host operator: launch, both ways over the link, and its arithmetic."""
+    """Price of each host operator: launch, both ways over the link, and its arithmetic (A29)."""
     hosts, regions = program.hosts, program.regions
     item = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
     size = regions.elements * item

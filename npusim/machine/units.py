@@ -1,4 +1,4 @@
-"""Static costs of compute instructions: how long each occupies its unit, and what it fetches."""
+"""Static costs of compute instructions: how long each takes, and what it fetches (A14)."""
 
 from __future__ import annotations
 

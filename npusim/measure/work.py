@@ -51,7 +51,7 @@ def work_of(
 
 
 def flops(graph: Graph, node: Node) -> int:
-    """Floating-point or integer operations of one operator."""
+    """Floating-point or integer operations of one operator (A32)."""
     return operator(node.op).flops(node, graph.operand_tensors(node), graph.result_tensors(node))
 
 

@@ -1,4 +1,4 @@
-"""Where the graph's tensors lie: one allocator, aliases for views, caches that grow in place."""
+"""Where the graph's tensors lie: one allocator, aliases for views, growing caches (A26)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _needed(graph: Graph) -> list[str]:
 
 
 def grows_into(graph: Graph, name: str) -> str | None:
-    """The graph output that a cache given as graph input grows into, if it does."""
+    """The graph output that a cache given as graph input grows into, if it does (A27)."""
     if name not in graph.inputs:
         return None
     for node in graph.consumers(name):

@@ -1,4 +1,4 @@
-"""Where a program's data lies: arenas per memory and core, and what to say when it is full."""
+"""Where a program's data lies: arenas per memory and core, and what a full one says (A25)."""
 
 from __future__ import annotations
 

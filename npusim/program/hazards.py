@@ -1,4 +1,4 @@
-"""Edges from hazards: every access waits for the earlier accesses it must not overtake.
+"""Edges from hazards: every access waits for the earlier accesses it must not overtake (A5).
 
 One pass over the accesses in emission order. Each region remembers its pending accesses, the last
 read and write of every stream, and the regions that share bytes with it; an access visits those.

@@ -1,4 +1,4 @@
-"""The vector unit's operations: the one table that plans, claims, timing and values share.
+"""The vector unit's operations: the one table that plans, claims, timing and values share (A12).
 
 An expression is a nested tuple: ("source", i), ("immediate", i) or (operation, operand, ...).
 Reductions run along the last dimension and keep it with size 1.

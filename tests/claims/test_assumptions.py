@@ -1,0 +1,28 @@
+"""Every numbered assumption is cited where the code makes it, and no other is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def test_numbers_follow_each_other():
+    assert [int(number[1:]) for number in written()] == list(range(1, len(written()) + 1))
+
+
+def test_the_code_cites_each_of_them():
+    sources = [*(CHECKOUT / "npusim").rglob("*.py"), *(CHECKOUT / "mapping").rglob("*.py")]
+    cited = {
+        number
+        for source in sources
+        for group in re.findall(r"\((A\d+(?:, A\d+)*)\)", source.read_text("utf-8"))
+        for number in group.split(", ")
+    }
+    assert cited == set(written())
+
+
+def written() -> list[str]:
+    text = (CHECKOUT / "docs" / "assumptions.md").read_text("utf-8")
+    return re.findall(r"^- \*\*(A\d+)\.", text, re.MULTILINE)
