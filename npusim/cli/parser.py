@@ -43,9 +43,9 @@ def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
     _subject(run, machine=True, plan=True)
     run.add_argument("--seed", type=whole_number, default=0, metavar="N", help="of all data (0)")
     run.add_argument(
-        "--input", action="append", default=[], metavar="NAME=HOW",
+        "--input", action="extend", nargs="+", default=[], metavar="NAME=HOW",
         help="values of an input: zeros, ones, arange[:START], normal, randint:LO:HI (both "
-        "belong), FILE.npy; repeatable",
+        "belong), FILE.npy",
     )  # fmt: skip
     run.add_argument("--out", default="results", metavar="DIR", help="results go there (results)")
     run.add_argument("--json", action="store_true", help="print the whole result and nothing else")
@@ -105,8 +105,8 @@ def _subject(
             "--hw", default="npu_a", metavar="NAME|FILE", help="machine, YAML (npu_a)"
         )
         parser.add_argument(
-            "--hw-set", action="append", default=[], metavar="KEY=VALUE",
-            help="change a field of the machine, e.g. core.sram.banks=64; repeatable",
+            "--hw-set", action="extend", nargs="+", default=[], metavar="KEY=VALUE",
+            help="change a field of the machine, e.g. core.sram.banks=64",
         )  # fmt: skip
     if model:
         parser.add_argument(
@@ -114,8 +114,8 @@ def _subject(
             help="model of the catalogue, .py or .onnx file (llama_block)",
         )  # fmt: skip
         parser.add_argument(
-            "--set", action="append", default=[], metavar="KEY=VALUE",
-            help="size of the model, e.g. seq=2048; repeatable",
+            "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE",
+            help="size of the model, e.g. phase=decode past=2048",
         )  # fmt: skip
     if plan:
         parser.add_argument(

@@ -23,13 +23,20 @@ _COLUMNS = (
     Column("of tol."),
     Column("check"),
 )
+#: The last of them, left out where no values were computed.
+_OF_CHECKS = 3
 
 
 def layer_table(result: Result) -> Table:
     """One row per layer of a result, then the totals; failed ones are marked."""
-    rows = [_row(layer) for layer in result.layers]
-    marks = [_mark(layer) for layer in result.layers]
-    return Table(_COLUMNS, (*rows, _total(result)), marks=(*marks, "total"))
+    rows = [*(_row(layer) for layer in result.layers), _total(result)]
+    marks = [*(_mark(layer) for layer in result.layers), "total"]
+    shown = len(_COLUMNS) - (0 if _has_checks(result) else _OF_CHECKS)
+    return Table(_COLUMNS[:shown], tuple(row[:shown] for row in rows), marks=tuple(marks))
+
+
+def _has_checks(result: Result) -> bool:
+    return any(layer.validated is not None for layer in result.layers)
 
 
 def _row(layer: LayerResult) -> tuple[str, ...]:

@@ -87,17 +87,23 @@ def test_failed_checks_are_told(result):
     assert layer_table(wrong).rows[0][-1] == "FAIL"
 
 
-def test_claims_are_shown_beyond_ten_percent(result):
-    def claimed(factor):
-        first = result.layers[0]
-        claim = first.claim.model_copy(update={"cycles": factor * first.cycles})
-        return result.model_copy(update={"layers": (first.model_copy(update={"claim": claim}),)})
+def claimed(result, cycles, span):
+    """The result's first layer with a share of 1000 cycles, this claim, and this span."""
+    first = result.layers[0]
+    claim = first.claim.model_copy(update={"cycles": cycles})
+    changed = {"claim": claim, "cycles": 1000.0, "span": (500, 500 + span)}
+    return result.model_copy(update={"layers": (first.model_copy(update=changed),)})
 
-    assert summary.claims(claimed(1.09)) is None
-    assert summary.claims(claimed(0.91)) is None
-    table = summary.claims(claimed(1.25))
-    assert table.rows[0][0] == "fc1" and table.rows[0][3] == "+25 %"
-    assert summary.claims(claimed(0.5)).rows[0][3] == "-50 %"
+
+@pytest.mark.parametrize("cycles", [910, 1000, 2000, 3000, 3290])
+def test_a_claim_between_share_and_span_agrees(result, cycles):
+    assert summary.claims(claimed(result, cycles, 3000)) is None
+
+
+@pytest.mark.parametrize(("cycles", "off"), [(890, "-11 %"), (500, "-50 %"), (3750, "+25 %")])
+def test_a_claim_outside_is_shown_with_its_distance_to_the_nearer_end(result, cycles, off):
+    table = summary.claims(claimed(result, cycles, 3000))
+    assert table.rows[0][:5] == ("fc1", f"{cycles:,}", "1,000", "3,000", off)
 
 
 def test_error_bands_are_shown_where_they_are_known(result):
