@@ -102,38 +102,62 @@ def conv(
     x = t.sram(X.dtype, c, s.plane.reach(0, r), s.plane.reach(1, q), slots=slots, name="x")
     acc = t.acc(op.accumulate(X.dtype), m, r, q, slots=acc_slots, name="acc")
     out = t.sram(Y.dtype, m, r, q, slots=slots, name="out")
+
+    def load(step: _Step) -> tuple[Tile, Tile]:
+        channels = slice(step.g * s.c + step.k.start, step.g * s.c + step.k.stop)
+        seen = load_window(
+            t, x, X, step.n, channels, s.plane, step.rows, step.columns, whole.zero(0)
+        )
+        return t.load(w, W[step.filters(s), step.k, :, :], keep=True), seen
+
     for _, N, M, R in t.split(grid, Y.n, Axis("m", 0, s.m), Y.r):
-        for g, i, n, rows, columns in _outputs(s.groups, M, N, R, Y.q, (m, r, q)):
-            filters = slice(g * s.m + i.start, g * s.m + i.stop)
-            target = t.take(acc, i.size, rows.size, columns.size)
-            for k in W.c.tiles(c):
-                channels = slice(g * s.c + k.start, g * s.c + k.stop)
-                kept = t.load(w, W[filters, k, :, :], keep=True)
-                seen = load_window(t, x, X, n, channels, s.plane, rows, columns, whole.zero(0))
-                patches = s.plane.patches(seen, rows.size, columns.size)
-                t.mma(
-                    target.grouped(1),
-                    kept.grouped(1),
-                    patches,
-                    first=k.first,
-                    stationary="A",
-                    zero_a=whole.zero(1),
-                    zero_b=whole.zero(0),
-                )
-            _leave(t, whole, Y[n, filters, rows, columns], target, out, filters)
+        steps = _steps(s.groups, M, N, R, Y.q, W.c, (m, r, q, c))
+        for step, (kept, seen) in t.ahead(steps, load, slots):
+            rows, columns = step.rows, step.columns
+            if step.k.first:
+                target = t.take(acc, step.i.size, rows.size, columns.size)
+            t.mma(
+                target.grouped(1),
+                kept.grouped(1),
+                s.plane.patches(seen, rows.size, columns.size),
+                first=step.k.first,
+                stationary="A",
+                zero_a=whole.zero(1),
+                zero_b=whole.zero(0),
+            )
+            if step.k.last:
+                filters = step.filters(s)
+                _leave(t, whole, Y[step.n, filters, rows, columns], target, out, filters)
 
 
-def _outputs(
-    groups: int, M: Axis, N: Axis, R: Axis, Q: Axis, tile: tuple[int, int, int]
-) -> Iterator[tuple[int, Span, int, Span, Span]]:
-    """Tiles of the output as (group, filters, image, rows, columns): filters stay longest."""
-    m, r, q = tile
+@dataclass(frozen=True)
+class _Step:
+    """One product: filters i of group g, an image, rows and columns of it, channels k."""
+
+    g: int
+    i: Span
+    n: int
+    rows: Span
+    columns: Span
+    k: Span
+
+    def filters(self, s: Sizes) -> slice:
+        """Its filters among those of all groups."""
+        return slice(self.g * s.m + self.i.start, self.g * s.m + self.i.stop)
+
+
+def _steps(
+    groups: int, M: Axis, N: Axis, R: Axis, Q: Axis, K: Axis, tile: tuple[int, int, int, int]
+) -> Iterator[_Step]:
+    """All products of one core: filters stay longest, sums over channels are made in one go."""
+    m, r, q, c = tile
     for g in range(groups):
         for i in M.tiles(m):
             for n in N:
                 for rows in R.tiles(r):
                     for columns in Q.tiles(q):
-                        yield g, i, n, rows, columns
+                        for k in K.tiles(c):
+                            yield _Step(g, i, n, rows, columns, k)
 
 
 def _leave(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from npusim import Claim, Hardware, Operation, Tiles, Unsuited, kernel, pow2
+from npusim import Claim, Hardware, Operation, Tile, Tiles, Unsuited, Value, kernel, pow2
 
 from ._reuse import times_read
 from ._windows import image, load_window
@@ -27,10 +27,15 @@ def depthwise(
     if op.tensor("B") is not None:
         bias = op.B.axes("c").split("c", c=-1, one=1, two=1)
         b = t.sram(bias.dtype, c, 1, 1, slots=slots, name="bias")
-    for _, k, n, rows, columns in t.deal(Y.c.spans(c), Y.n, Y.r.spans(r), Y.q.spans(q)):
-        taps = t.load(w, W[k, 0, :, :], keep=True)
+
+    def load(step: tuple[Any, ...]) -> tuple[Tile, Tile, Value]:
+        _, k, n, rows, columns = step
         seen = load_window(t, x, X, n, k, s.plane, rows, columns)
-        value = t.load(b, bias[k, :, :], keep=True) if op.tensor("B") is not None else 0.0
+        start = t.load(b, bias[k, :, :], keep=True) if op.tensor("B") is not None else 0.0
+        return t.load(w, W[k, 0, :, :], keep=True), seen, start
+
+    steps = t.deal(Y.c.spans(c), Y.n, Y.r.spans(r), Y.q.spans(q))
+    for (_, k, n, rows, columns), (taps, seen, value) in t.ahead(steps, load, slots):
         for i, j in np.ndindex(*s.plane.kernel):
             tap = s.plane.tap(seen, i, j, rows.size, columns.size)
             value = t.vec(total, value + tap * taps[:, i : i + 1, j : j + 1])
@@ -50,7 +55,8 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     high, wide = s.plane.reach(0, r), s.plane.reach(1, q)
     room, leaving = k * high * wide * item, elements * op.result.dtype.itemsize
     fill = hw.vector_cycles(k * high * wide) * s.plane.filled_share(r, q)
-    one = hw.vector_cycles((2 * s.taps + 1) * elements, 0, 0, s.taps + 1) + fill
+    one = hw.vector_cycles((2 * s.taps + 1) * elements, 0, 0, s.taps + 1)
+    one = hw.fetched(one, elements * (s.taps * (item + 8) + 4) + leaving) + fill
     run = np.where(q < s.q, 1, high) * wide * item
     return Claim(
         vector_cycles=tiles * one,

@@ -34,8 +34,13 @@ def pool(t: Tiles, op: Operation, *, c: int = 32, r: int = 16, q: int = 64, slot
     total = t.sram(kept, c, r, q, name="total")
     out = t.sram(Y.dtype, c, r, q, slots=slots, name="out")
     fill = _lowest(op) if largest else 0.0
-    for _, k, n, rows, columns in t.deal(Y.c.spans(c), Y.n, Y.r.spans(r), Y.q.spans(q)):
-        seen = load_window(t, x, X, n, k, p, rows, columns, fill)
+
+    def load(step: tuple[Any, ...]) -> Tile:
+        _, k, n, rows, columns = step
+        return load_window(t, x, X, n, k, p, rows, columns, fill)
+
+    steps = t.deal(Y.c.spans(c), Y.n, Y.r.spans(r), Y.q.spans(q))
+    for (_, k, n, rows, columns), seen in t.ahead(steps, load, slots):
         value: Value | None = None
         for i, j in np.ndindex(*p.kernel):
             tap = p.tap(seen, i, j, rows.size, columns.size)
@@ -97,7 +102,9 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     taps, average = p.windows.taps, op.kind == "AveragePool"
     room, leaving = k * high * wide * item, elements * op.result.dtype.itemsize
     fill = hw.vector_cycles(k * high * wide) * p.filled_share(r, q)
-    one = hw.vector_cycles((taps + 1) * elements, elements * average, 0, taps + 1) + fill
+    one = hw.vector_cycles((taps + 1) * elements, elements * average, 0, taps + 1)
+    kept = 4 if average else item
+    one = hw.fetched(one, elements * (taps * (item + 2 * kept) + kept) + leaving) + fill
     run = np.where(q < width, 1, high) * wide * item
     return Claim(
         vector_cycles=tiles * one,
@@ -107,7 +114,7 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         run_bytes=run,
         sram_bytes=hw.sram_room(
             (c.slots, room),
-            (1, elements * (4 if average else item)),
+            (1, elements * kept),
             (c.slots, leaving),
             (average, high * wide * 4),  # what is counted where there is padding
             (average, r * q * 4),

@@ -57,6 +57,11 @@ class Loops:
             self.indices[slot] = index
         self.moved = True
 
+    def go(self, indices: Sequence[int]) -> None:
+        """All loops are at these indices."""
+        self.indices[:] = indices
+        self.moved = True
+
     def leave(self, slot: int) -> None:
         """The loop of this slot has ended."""
         self.indices[slot] = -1

@@ -114,10 +114,13 @@ class Chain:
             known[node.outputs[0]] = express(node, given, self.dtype(node.outputs[0]))
         return known[self.nodes[-1].outputs[0]]
 
-    def work(self) -> dict[str, int]:
-        """Operations per element of the result, by cost class, as if nothing were broadcast."""
-        done = vector_isa.work(self.form.tree, [(1,)] * len(self.form.operands))
-        return {str(kind): count for kind, count in done.items()}
+    def work(self) -> dict[str, float]:
+        """Operations per element of the result, by cost class; what is broadcast counts once."""
+        shapes = {o.tensor.name: o.shape for o in self.loaded}
+        shapes |= dict.fromkeys(self.start, self.shape)
+        done = vector_isa.work(self.form.tree, [shapes[name] for name in self.form.operands])
+        elements = max(prod(self.shape), 1)
+        return {str(kind): count / elements for kind, count in done.items()}
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -97,6 +97,11 @@ class Hardware:
         busy = closed_forms.vector_cycles(vector, simple, divide, function) - vector.start_cycles
         return busy + vector.start_cycles * np.asarray(instructions, np.int64)
 
+    def fetched(self, cycles: ArrayLike, moved_bytes: ArrayLike) -> NDArray[np.float64]:
+        """Vector cycles, stretched where the scratchpad cannot move so many bytes in them."""
+        rate = self.machine.core.sram.bandwidth_bytes_per_cycle
+        return np.maximum(np.asarray(cycles, np.float64), np.asarray(moved_bytes) / rate)
+
     def fetch_cycles(self, size_bytes: ArrayLike) -> NDArray[np.float64]:
         """One load that nothing overlaps: round trip, then the port."""
         machine = self.machine

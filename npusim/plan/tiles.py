@@ -5,14 +5,15 @@ load store copy gather DMA
 mma vec                the compute units
 holds                  show a tile as a piece of a graph tensor, for validation
 order wait event       edges by hand
-split deal             who does what
+split deal ahead       who does what, and what is fetched while something else is computed
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from npusim.hw.machine import Machine
 from npusim.plan.axis import Axis, Loops, Span
@@ -26,6 +27,10 @@ from npusim.plan.room import Room
 from npusim.plan.tile import Buffer
 from npusim.plan.view import Piece
 from npusim.program.builder import WAIT, Builder
+
+S = TypeVar("S")
+P = TypeVar("P")
+_Here = tuple[int, list[int]]
 
 
 class Tiles(Emitter):
@@ -79,6 +84,36 @@ class Tiles(Emitter):
             self.builder.note(WAIT, event)
 
     # ---------------------------------------------------------------- work for the cores
+
+    def ahead(
+        self, steps: Iterable[S], prepare: Callable[[S], P], slots: int
+    ) -> Iterator[tuple[S, P]]:
+        """Each step with what `prepare` returned for it, one step before it is worked on.
+
+        With a single slot nothing can be prepared early. Instructions belong to the core and the
+        loop indices of their own step.
+        """
+        held: deque[tuple[S, P, _Here]] = deque()
+        for step in steps:
+            held.append((step, prepare(step), self._here()))
+            if len(held) == min(slots, 2):
+                yield from self._return_to(*held.popleft())
+        while held:
+            yield from self._return_to(*held.popleft())
+
+    def _here(self) -> _Here:
+        return self.core, self._loops.indices[:]
+
+    def _return_to(self, step: S, prepared: P, place: _Here) -> Iterator[tuple[S, P]]:
+        """Work on one step at its own place, then be again where the loops have come to."""
+        newest = self._here()
+        self._stand(place)
+        yield step, prepared
+        self._stand(newest)
+
+    def _stand(self, place: _Here) -> None:
+        self._at(place[0])
+        self._loops.go(place[1])
 
     def split(self, grid: Grid, *axes: Axis) -> Iterator[tuple[Any, ...]]:
         """One slice of each axis per core: yields (place, slice, slice, ...).

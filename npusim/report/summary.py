@@ -97,7 +97,8 @@ def deviation(layer: LayerResult) -> float:
 
 
 def _span(layer: LayerResult) -> float:
-    return layer.span[1] - layer.span[0]
+    """Cycles from its first start to its last end."""
+    return layer.span[1] - layer.span[0] if layer.span else 0
 
 
 def fallbacks(result: Result) -> Table | None:

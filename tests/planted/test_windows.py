@@ -60,7 +60,7 @@ MISTAKES = {
         PADDED, "conv", TILES, FILL, FILL[1].replace("fill", "1.0"), {},
     ),
     "padding filled with 0 instead of the zero point": (
-        quantized, "conv", TILES, ("conv.py", "rows, columns, whole.zero(0))"), "rows, columns, 0)",
+        quantized, "conv", TILES, ("conv.py", "step.columns, whole.zero(0)"), "step.columns, 0",
         {},
     ),
     "data at the wrong side of the padding": (
@@ -74,16 +74,20 @@ MISTAKES = {
         STEPS[1].replace("strides[0] * y, w.strides[1]", "strides[1] * y, w.strides[0]"), {},
     ),
     "sums that go on from what lay there": (
-        PADDED, "conv", TILES, ("conv.py", "first=k.first"), "first=False",
+        PADDED, "conv", TILES, ("conv.py", "first=step.k.first"), "first=False",
         {"by": "checker", "says": ("is read without a value", "mma acc")},
     ),
     "only the last channels counted": (
-        PADDED, "conv", TILES, ("conv.py", "first=k.first"), "first=True", {},
+        PADDED, "conv", TILES, ("conv.py", "first=step.k.first"), "first=True", {},
     ),
     "channels of the first group for all": (
         conv((8, 3, 3, 3), group=2), "conv", TILES,
-        ("conv.py", "channels = slice(g * s.c + k.start, g * s.c + k.stop)"),
-        "channels = slice(k.start, k.stop)", {},
+        ("conv.py", "slice(step.g * s.c + step.k.start, step.g * s.c + step.k.stop)"),
+        "slice(step.k.start, step.k.stop)", {},
+    ),
+    "the next windows loaded into the only slot": (
+        PADDED, "conv", {**TILES, "slots": 1}, ("conv.py", "t.ahead(steps, load, slots)"),
+        "t.ahead(steps, load, 2)", {},
     ),
     "bias of the first filters for all": (
         PADDED, "conv", TILES, ("conv.py", "bias[filters, :, :]"),
