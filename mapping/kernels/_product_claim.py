@@ -141,7 +141,10 @@ def product_claim(hw: Hardware, op: Operation, traffic: Traffic, leaving: Leavin
     spilled = np.where(parts > hw.shared_bytes, parts, 0)  # parts that do not fit go to DRAM
     read_a, read_b = (cut.read_bytes(op, i, x) for i, x in enumerate((traffic.a, traffic.b)))
     inside, from_dram = (read_a, 0) if traffic.inside else (0, read_a)
-    run = hw.mean_run((from_dram, k * item), (read_b, n * out), (traffic.c.size_bytes, n * out))
+    wide = n * np.where(n == cut.columns, grid.n, 1)  # cores in step share the open rows
+    run = hw.mean_run(
+        (from_dram, k * item), (read_b, wide * item), (traffic.c.size_bytes, wide * out)
+    )
     work = hw.matrix_cycles(cut.rows, cut.columns, cut.depth, left.name, tile=(m, n, k))
     room_a, room_b = m * k * item, k * n * traffic.b.dtype.itemsize
     return Claim(
