@@ -98,7 +98,7 @@ def _levels(p: int, q: int, dims: Ints, stride: Ints, out: Ints) -> int:
 
 
 @jit
-def _extents(r: int, dims: Ints, size: Ints, stride: Ints, level: Ints, n: int, out: Ints) -> bool:
+def extents(r: int, dims: Ints, size: Ints, stride: Ints, level: Ints, n: int, out: Ints) -> bool:
     """Extent of region r at each level; False if it has no exact form there."""
     for k in range(n):
         out[k] = 1
@@ -121,7 +121,7 @@ def _extents(r: int, dims: Ints, size: Ints, stride: Ints, level: Ints, n: int, 
 
 
 @jit
-def _coordinates(offset: int, level: Ints, n: int, extent: Ints, out: Ints) -> bool:
+def coordinates(offset: int, level: Ints, n: int, extent: Ints, out: Ints) -> bool:
     """Start of a region at each level; False if it wraps from one level into the next."""
     left = offset
     for k in range(n):
@@ -149,13 +149,13 @@ def relation(
         return APART
     level, extent_p, extent_q, at_p, at_q = work[0], work[1], work[2], work[3], work[4]
     n = _levels(p, q, dims, stride, level)
-    if not _extents(p, dims, size, stride, level, n, extent_p):
+    if not extents(p, dims, size, stride, level, n, extent_p):
         return OVERLAP
-    if not _extents(q, dims, size, stride, level, n, extent_q):
+    if not extents(q, dims, size, stride, level, n, extent_q):
         return OVERLAP
-    if not _coordinates(low[p], level, n, extent_p, at_p):
+    if not coordinates(low[p], level, n, extent_p, at_p):
         return OVERLAP
-    if not _coordinates(low[q], level, n, extent_q, at_q):
+    if not coordinates(low[q], level, n, extent_q, at_q):
         return OVERLAP
     covers = True
     for k in range(n):

@@ -13,13 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim.core.dtypes import dtype, names
 from npusim.core.errors import InputError
 from npusim.core.jit import jit, jit_inline
 from npusim.program.accesses import Accesses
-from npusim.program.geometry import WORK_SHAPE, boxes
 from npusim.program.kinds import Unit, Why
-from npusim.program.nearby import COVERED, NEXT, REGION, grown, inherit, meet, roll_of
+from npusim.program.nearby import (
+    COVERED,
+    NEXT,
+    REGION,
+    Roll,
+    Shapes,
+    grown,
+    inherit,
+    meet,
+    roll_of,
+    shapes_of,
+)
 from npusim.program.program import Edges, Ints, Program
 from npusim.program.waits import add_waits, emit
 
@@ -54,12 +63,9 @@ def find_hazards(program: Program, touched: Accesses, orders: Orders) -> tuple[E
     strange = orders.wait_for[(orders.wait_for < 0) | (orders.wait_for >= count)]
     if len(strange):
         raise InputError(f"wait for event {strange[0]}: the program has events 0 to {count - 1}")
-    itemsize = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
-    box = boxes(regions, itemsize)
-    begin, stop = (buffers.offset[regions.buffer] + bound for bound in (box.low, box.high))
+    shapes = shapes_of(program)
     written = np.zeros(len(regions), np.int64)
     written[touched.region[touched.write == 1]] = 1
-    roll, roll_ptr = roll_of(program, touched, written)
     order = np.lexsort((orders.wait_for, orders.wait))
     ptr, source, why, after = _scan(
         touched.ptr,
@@ -77,17 +83,8 @@ def find_hazards(program: Program, touched: Accesses, orders: Orders) -> tuple[E
         buffers.space * (program.cores + 1) + buffers.core + 1,
         buffers.offset,
         buffers.offset + buffers.size_bytes,
-        roll,
-        roll_ptr,
-        begin[roll],
-        stop[roll],
-        begin,
-        stop,
-        box.dims,
-        box.size,
-        box.stride,
-        box.low,
-        box.high,
+        roll_of(program, touched, written, shapes),
+        shapes,
     )
     return Edges(ptr, source, why), after
 
@@ -156,9 +153,7 @@ def _last_write(
 def _scan(
     ptr: Ints, region: Ints, write: Ints, written: Ints, stream: Ints, is_dma: Flags,
     by_hand: Flags, wait: Ints, wait_for: Ints, shown: Ints, shown_at: Ints, owner: Ints,
-    memory: Ints, start: Ints, end: Ints, roll: Ints, roll_ptr: Ints, roll_begin: Ints,
-    roll_stop: Ints, begin: Ints, stop: Ints, dims: Ints, size: Ints, stride: Ints, low: Ints,
-    high: Ints,
+    memory: Ints, start: Ints, end: Ints, roll: Roll, shapes: Shapes,
 ) -> tuple[Ints, Ints, Ints, Ints]:  # fmt: skip
     """Edges as (ptr, source, why), and the instruction after which each region is shown."""
     n, streams, buffers, regions = stream.size, is_dma.size, start.size, owner.size
@@ -169,7 +164,6 @@ def _scan(
     nearby, links, linked = np.full(regions, -1), np.empty((1024, 3), np.int64), 0
     nodes, used = np.empty((region.size + 1, 2), np.int64), 0
     pending = np.full((regions, 2), -1, np.int64)
-    work = np.zeros(WORK_SHAPE, np.int64)
     waited, newest = np.full((streams, streams), -1, np.int64), np.full((streams, streams), -1)
     facts, noted, active = np.empty((1024, 3), np.int64), 0, np.zeros(streams, np.int64)
     best, cause = np.full(streams, -1, np.int64), np.zeros(streams, np.int64)
@@ -183,22 +177,20 @@ def _scan(
             if not begun[b]:
                 begun[b] = True
                 heirlooms, filled, count = inherit(b, known, count, memory, start, end, roll,
-                                                    roll_ptr, entered, legacy, heirlooms, filled,
-                                                    pending, stamp)  # fmt: skip
+                                                    entered, legacy, heirlooms, filled, pending,
+                                                    stamp)  # fmt: skip
             if not enrolled[r]:
                 enrolled[r] = True
                 entered[2 * b + written[r]] += 1
             if seen[r, 1] < entered[2 * b + 1] or (written[r] and seen[r, 0] < entered[2 * b]):
-                links, linked = meet(r, b, written, seen, roll, roll_ptr, roll_begin, roll_stop,
-                                      entered, legacy, heirlooms, nearby, links, linked, begin,
-                                      stop, dims, size, stride, low, high, work)  # fmt: skip
+                links, linked = meet(r, b, written, seen, roll, entered, legacy, heirlooms,
+                                      nearby, links, linked, shapes)  # fmt: skip
             _visit(i, r, write[a] == 1, nearby, links, pending, nodes, owner, stream, best, cause)
             used = _remember(i, r, write[a], pending, nodes, used, stream)
         while next_shown < shown.size and shown_at[next_shown] <= i:
             r = shown[next_shown]
-            links, linked = meet(r, owner[r], written, seen, roll, roll_ptr, roll_begin,
-                                  roll_stop, entered, legacy, heirlooms, nearby, links, linked,
-                                  begin, stop, dims, size, stride, low, high, work)  # fmt: skip
+            links, linked = meet(r, owner[r], written, seen, roll, entered, legacy, heirlooms,
+                                  nearby, links, linked, shapes)  # fmt: skip
             after[next_shown] = _last_write(i, r, nearby, links, pending, nodes)
             next_shown += 1
         if by_hand[i]:

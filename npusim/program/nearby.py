@@ -6,24 +6,69 @@ follow each other in the same bytes by their bounds.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from npusim.core.dtypes import dtype, names
 from npusim.core.jit import jit, jit_inline
 from npusim.program.accesses import Accesses
-from npusim.program.geometry import APART, COVERS, relation
+from npusim.program.geometry import APART, COVERS, WORK_SHAPE, boxes, relation
+from npusim.program.lattice import corner_relation, corners
 from npusim.program.program import Ints, Program
 
 # pools of linked rows; the first column is the next row of the list
 NEXT = 0
 REGION = 1  # of an heirloom (a region of an earlier buffer) and of a link (to a region nearby)
 COVERED = 2  # of a link: the other region lies inside
+#: Entries of a roll that are passed over at once where none of them is near.
+BLOCK = 64
 
 
-def roll_of(program: Program, touched: Accesses, written: Ints) -> tuple[Ints, Ints]:
+class Shapes(NamedTuple):
+    """Where all regions lie: addresses [begin, stop), canonical boxes, corners; and scratch."""
+
+    begin: Ints
+    stop: Ints
+    dims: Ints
+    size: Ints
+    stride: Ints
+    low: Ints
+    high: Ints
+    corner: Ints
+    work: Ints
+
+
+class Roll(NamedTuple):
     """The regions of each buffer that are never written, then those that are, as CSR.
 
-    Row 2 b + written; within a row in the order of their first accesses.
+    Row 2 b + written; within a row in the order of their first accesses. Addresses are repeated
+    here, and bounds of each BLOCK of entries.
     """
+
+    region: Ints
+    ptr: Ints
+    begin: Ints
+    stop: Ints
+    block_begin: Ints
+    block_stop: Ints
+
+
+def shapes_of(program: Program) -> Shapes:
+    """The shapes of all regions of a program."""
+    buffers, regions = program.buffers, program.regions
+    itemsize = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
+    box = boxes(regions, itemsize)
+    begin, stop = (buffers.offset[regions.buffer] + bound for bound in (box.low, box.high))
+    corner = corners(regions.buffer, len(buffers), box)
+    work = np.zeros(WORK_SHAPE, np.int64)
+    return Shapes(
+        begin, stop, box.dims, box.size, box.stride, box.low, box.high, corner, work
+    )  # fmt: skip
+
+
+def roll_of(program: Program, touched: Accesses, written: Ints, shapes: Shapes) -> Roll:
+    """The roll of all regions that are accessed; `written` is 1 for those ever written."""
     count = len(touched.region)
     first = np.full(len(program.regions), count, np.int64)
     first[touched.region[::-1]] = np.arange(count - 1, -1, -1)
@@ -31,7 +76,13 @@ def roll_of(program: Program, touched: Accesses, written: Ints) -> tuple[Ints, I
     row = 2 * program.regions.buffer[used] + written[used]
     order = np.lexsort((first[used], row))
     ptr = np.searchsorted(row[order], np.arange(2 * len(program.buffers) + 1))
-    return used[order], ptr
+    region = used[order]
+    begin, stop = shapes.begin[region], shapes.stop[region]
+    starts = np.arange(0, max(len(region), 1), BLOCK)
+    if not len(region):
+        return Roll(region, ptr, begin, stop, begin, stop)
+    blocks = np.minimum.reduceat(begin, starts), np.maximum.reduceat(stop, starts)
+    return Roll(region, ptr, begin, stop, *blocks)
 
 
 @jit
@@ -42,9 +93,8 @@ def grown(pool: Ints) -> Ints:
 
 @jit
 def inherit(
-    b: int, known: Ints, count: int, memory: Ints, start: Ints, end: Ints, roll: Ints,
-    roll_ptr: Ints, entered: Ints, legacy: Ints, heirlooms: Ints, filled: int, pending: Ints,
-    stamp: Ints,
+    b: int, known: Ints, count: int, memory: Ints, start: Ints, end: Ints, roll: Roll,
+    entered: Ints, legacy: Ints, heirlooms: Ints, filled: int, pending: Ints, stamp: Ints,
 ) -> tuple[Ints, int, int]:  # fmt: skip
     """A buffer in bytes that others used takes an interest in their regions with pending accesses.
 
@@ -55,9 +105,9 @@ def inherit(
         o = known[k]
         if memory[o] == memory[b] and start[o] < end[b] and start[b] < end[o]:
             for row in range(2 * o, 2 * o + 2):
-                for e in range(roll_ptr[row], roll_ptr[row] + entered[row]):
-                    heirlooms, filled = _hand_down(roll[e], b, legacy, heirlooms, filled, pending,
-                                                   stamp)  # fmt: skip
+                for e in range(roll.ptr[row], roll.ptr[row] + entered[row]):
+                    heirlooms, filled = _hand_down(roll.region[e], b, legacy, heirlooms, filled,
+                                                   pending, stamp)  # fmt: skip
             e = legacy[o]
             while e >= 0:
                 heirlooms, filled = _hand_down(heirlooms[e, REGION], b, legacy, heirlooms, filled,
@@ -88,46 +138,57 @@ def _hand_down(
 
 @jit
 def meet(
-    r: int, b: int, written: Ints, seen: Ints, roll: Ints, roll_ptr: Ints, roll_begin: Ints,
-    roll_stop: Ints, entered: Ints, legacy: Ints, heirlooms: Ints, nearby: Ints, links: Ints,
-    linked: int, begin: Ints, stop: Ints, dims: Ints, size: Ints, stride: Ints, low: Ints,
-    high: Ints, work: Ints,
+    r: int, b: int, written: Ints, seen: Ints, roll: Roll, entered: Ints, legacy: Ints,
+    heirlooms: Ints, nearby: Ints, links: Ints, linked: int, shapes: Shapes,
 ) -> tuple[Ints, int]:  # fmt: skip
     """Link region r to those that share bytes with it and came since it looked last.
 
     Of two that are never written, neither waits for the other.
     """
     if seen[r, 1] < 0:
-        links, linked = _look_back(r, legacy[b], heirlooms, nearby, links, linked, begin, stop,
-                                   dims, stride)  # fmt: skip
+        links, linked = _look_back(r, legacy[b], heirlooms, nearby, links, linked, shapes)
         seen[r, 0] = seen[r, 1] = 0
+    begin, stop = shapes.begin[r], shapes.stop[r]
     for side in range(1 - written[r], 2):
         row = 2 * b + side
-        for e in range(roll_ptr[row] + seen[r, side], roll_ptr[row] + entered[row]):
-            if begin[r] < roll_stop[e] and roll_begin[e] < stop[r]:
-                how = relation(r, roll[e], dims, size, stride, low, high, work)
+        e, end = roll.ptr[row] + seen[r, side], roll.ptr[row] + entered[row]
+        while e < end:
+            k = e // BLOCK
+            if e % BLOCK == 0 and (roll.block_begin[k] >= stop or roll.block_stop[k] <= begin):
+                e += BLOCK
+                continue
+            if begin < roll.stop[e] and roll.begin[e] < stop:
+                how = _relation(r, roll.region[e], shapes)
                 if how != APART:
                     if linked == links.shape[0]:
                         links = grown(links)
-                    _link(r, roll[e], how == COVERS, nearby, links, linked)
+                    _link(r, roll.region[e], how == COVERS, nearby, links, linked)
                     linked += 1
+            e += 1
         seen[r, side] = entered[row]
     return links, linked
 
 
+@jit_inline
+def _relation(p: int, q: int, s: Shapes) -> int:
+    """How two regions of one buffer lie to each other."""
+    if s.corner[p, 0] > 0 and s.corner[q, 0] > 0:
+        return corner_relation(p, q, s.corner)
+    return relation(p, q, s.dims, s.size, s.stride, s.low, s.high, s.work)
+
+
 @jit
 def _look_back(
-    r: int, e: int, heirlooms: Ints, nearby: Ints, links: Ints, linked: int, begin: Ints,
-    stop: Ints, dims: Ints, stride: Ints,
-) -> tuple[Ints, int]:  # fmt: skip
+    r: int, e: int, heirlooms: Ints, nearby: Ints, links: Ints, linked: int, s: Shapes
+) -> tuple[Ints, int]:
     """Link region r to heirlooms from e on; between buffers, bounds are all that counts."""
-    solid = dims[r] == 0 or (dims[r] == 1 and stride[r, 0] == 1)
+    solid = s.dims[r] == 0 or (s.dims[r] == 1 and s.stride[r, 0] == 1)
     while e >= 0:
         q = heirlooms[e, REGION]
-        if begin[r] < stop[q] and begin[q] < stop[r]:
+        if s.begin[r] < s.stop[q] and s.begin[q] < s.stop[r]:
             if linked == links.shape[0]:
                 links = grown(links)
-            covers = solid and begin[r] <= begin[q] and stop[q] <= stop[r]
+            covers = solid and s.begin[r] <= s.begin[q] and s.stop[q] <= s.stop[r]
             _link(r, q, covers, nearby, links, linked)
             linked += 1
         e = heirlooms[e, NEXT]
