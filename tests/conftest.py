@@ -54,7 +54,7 @@ def edge() -> MachineWith:
 
 @cache
 def _helper(path: str) -> ModuleType:
-    name = Path(path).stem
+    name = "tests_" + path.removesuffix(".py").replace("/", "_")
     spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
