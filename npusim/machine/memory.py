@@ -201,28 +201,30 @@ class Memory:
         if self._whole[rival]:
             self._whole[rival] = False
             elements[:] = True
-        item = self._itemsize(rival)
-        touched = self._bytes_in(region, buffer, rival)[: elements.size * item]
-        elements[touched.reshape(-1, item).any(axis=1)] = False
+        span, touched = self._touched(region, buffer, rival)
+        elements[span][touched] = False
         if not elements.any():
             for other in self._beside[rival]:
                 self._rivals[other].discard(rival)
 
-    def _bytes_in(self, region: int, buffer: int, rival: int) -> NDArray[np.bool_]:
-        """Which bytes of another buffer the region occupies."""
+    def _touched(self, region: int, buffer: int, rival: int) -> tuple[slice, NDArray[np.bool_]]:
+        """Elements of another buffer between the region's bounds, and which of them it touches."""
         buffers, regions = self._program.buffers, self._program.regions
-        begin = np.minimum(buffers.offset[buffer], buffers.offset[rival])
-        ends = buffers.offset + buffers.size_bytes
-        mask = np.zeros(int(max(ends[buffer], ends[rival]) - begin), np.bool_)
-        item = self._itemsize(buffer)
-        np.ndarray(
-            (*regions.sizes[region], item),
-            np.bool_,
-            mask,
-            int(buffers.offset[buffer] - begin + regions.offset[region]),
-            (*regions.strides[region], 1),
-        )[...] = True
-        return mask[int(buffers.offset[rival] - begin) : int(ends[rival] - begin)]
+        sizes, strides = regions.sizes[region], regions.strides[region]
+        item, other, home = self._itemsize(buffer), self._itemsize(rival), buffers.offset[rival]
+        steps = (sizes - 1) * strides
+        at = int(buffers.offset[buffer] + regions.offset[region])
+        low, high = at + int(steps[steps < 0].sum()), at + int(steps[steps > 0].sum()) + item
+        first = max(low - int(home), 0) // other
+        last = min(-(-(high - int(home)) // other), self._elements(rival).size)
+        span = slice(first, max(last, first))
+        if high - low == int(regions.elements[region]) * item:
+            return span, np.ones(span.stop - first, np.bool_)
+        begin = min(low, int(home) + first * other)
+        mask = np.zeros(max(high, int(home) + span.stop * other) - begin, np.bool_)
+        np.ndarray((*sizes, item), np.bool_, mask, at - begin, (*strides, 1))[...] = True
+        window = mask[int(home) + first * other - begin :][: (span.stop - first) * other]
+        return span, window.view(f"u{other}") != 0
 
     def _unwritten(self, region: int, buffer: int, reader: int) -> IllegalProgram:
         missing = int((~self._mark(region, buffer)).sum())
