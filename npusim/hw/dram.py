@@ -10,6 +10,7 @@ from npusim.hw.quantities import (
     Bits,
     Bytes,
     Count,
+    Entries,
     Hertz,
     Nanoseconds,
     Spec,
@@ -63,9 +64,9 @@ class Dram(Spec):
     """Command clock."""
     size_bytes: Bytes
     """Capacity of all channels."""
-    channels: Count
+    channels: Entries
     """Independent channels."""
-    pseudo_channels: Count = 1
+    pseudo_channels: Entries = 1
     """Pseudo-channels per channel, with data buses of their own."""
     width_bits: Bits
     """Width of one pseudo-channel's data bus."""
@@ -73,15 +74,15 @@ class Dram(Spec):
     """Data transfers per second and pin."""
     burst_length: Count
     """Transfers per burst."""
-    bank_groups: Count
+    bank_groups: Entries
     """Bank groups per pseudo-channel."""
-    banks_per_group: Count
+    banks_per_group: Entries
     """Banks per bank group."""
     row_bytes: Bytes
     """Bytes of one row of one bank in one pseudo-channel."""
     interleave_bytes: Bytes = 512
     """Consecutive bytes that stay in one channel, spread over its pseudo-channels and groups."""
-    write_batch: Count = 16
+    write_batch: Entries = 16
     """Writes that a channel's controller collects before it turns the bus round."""
     timings_ns: DramTimings
     """Timing parameters."""

@@ -15,6 +15,7 @@ from npusim.hw.quantities import (
     Count,
     Cycles,
     DTypePerDType,
+    Entries,
     FileName,
     FlopsPerSecond,
     Hertz,
@@ -127,9 +128,9 @@ class Sram(Spec):
 class Dma(Spec):
     """A core's copy engines: in-order queues that share one request port."""
 
-    queues: Annotated[int, Quantity("number", at_least=2)]
+    queues: Annotated[int, Quantity("number", at_least=2, at_most=64)]
     """Descriptor queues; the last one is used for stores."""
-    outstanding_requests: Count
+    outstanding_requests: Entries
     """Requests one queue may have in flight (Little's law bounds its bandwidth)."""
     request_bytes: Bytes = 512
     """The unit of arbitration: the longest piece moved by one request."""
@@ -144,13 +145,13 @@ class Sequencer(Spec):
 
     dispatch_cycles: Cycles
     """Between two instructions handed to their queues."""
-    queue_depth: Count
+    queue_depth: Entries
     """Instructions that may wait in one queue."""
     signal_cycles: Cycles
     """From an instruction's end to a waiting unit's notice."""
     wait_cycles: Cycles
     """Extra cost of an instruction that waits for another queue."""
-    semaphores: Count
+    semaphores: Entries
     """Pairs of queues per core that may be synchronised."""
 
 
@@ -233,7 +234,7 @@ class Machine(Spec):
     """Short name, printed in every result."""
     description: str = ""
     """One or two sentences for people."""
-    cores: Count
+    cores: Annotated[int, Quantity("number", at_most=1024)]
     """Number of identical cores."""
     core: Core
     """What each core is made of."""

@@ -60,17 +60,18 @@ class Quantity:
     """A number of `dimension` (see core.units) inside a range: a pydantic field annotation.
 
     Values are in the dimension's base unit: `int` if `whole`, else `float`; greater than zero
-    unless `at_least` says what is allowed.
+    unless `at_least` says what is allowed, and no larger than `at_most`.
     """
 
     dimension: str
     whole: bool = True
     at_least: float | None = None
+    at_most: float = _LARGEST_WHOLE
 
     def validate(self, value: object) -> int | float:
         """The number that a YAML value means; ValueError says what is allowed."""
         number = self._number(value)
-        if not isfinite(number) or (self.whole and abs(number) > _LARGEST_WHOLE):
+        if not isfinite(number) or abs(number) > _LARGEST_WHOLE:
             raise ValueError(f"is too large: found {value}")
         if self.whole and number != int(number):
             base = "" if self.dimension == "number" else f" of {self.dimension}"
@@ -78,8 +79,13 @@ class Quantity:
         if self.at_least is None and number <= 0:
             raise ValueError(f"must be greater than 0, found {value}")
         if self.at_least is not None and number < self.at_least:
-            raise ValueError(f"must be at least {self.at_least:g}, found {value}")
+            raise ValueError(f"must be at least {self._written(self.at_least)}, found {value}")
+        if number > self.at_most:
+            raise ValueError(f"must be at most {self._written(self.at_most)}, found {value}")
         return int(number) if self.whole else number
+
+    def _written(self, end: float) -> str:
+        return units.write(end, self.dimension) if end else "0"
 
     def _number(self, value: object) -> float:
         if isinstance(value, str) and self.dimension == "number":
@@ -98,10 +104,12 @@ class Quantity:
         self, _: CoreSchema, __: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """What an editor may accept: a number, or a text with one of the units."""
-        low: dict[str, Any] = {"exclusiveMinimum": 0}
+        ends: dict[str, Any] = {"exclusiveMinimum": 0}
         if self.at_least is not None:
-            low = {"minimum": self.at_least}
-        number = {"type": "integer" if self.whole else "number", **low}
+            ends = {"minimum": self.at_least}
+        if self.at_most < _LARGEST_WHOLE:
+            ends["maximum"] = self.at_most
+        number = {"type": "integer" if self.whole else "number", **ends}
         if self.dimension == "number":
             return number
         unit = "|".join(re.escape(name) for name in units.UNITS[self.dimension])
@@ -125,16 +133,18 @@ def describe(value: object) -> str:
 
 
 Bytes = Annotated[int, Quantity("bytes")]
-Hertz = Annotated[int, Quantity("hertz")]
-Cycles = Annotated[int, Quantity("cycles", at_least=0)]
-Nanoseconds = Annotated[float, Quantity("nanoseconds", whole=False, at_least=0)]
+# The ends of clocks, times and rates keep sums of ticks of at most a picosecond inside 64 bits.
+Hertz = Annotated[int, Quantity("hertz", at_least=10**6)]
+Cycles = Annotated[int, Quantity("cycles", at_least=0, at_most=10**6)]
+Nanoseconds = Annotated[float, Quantity("nanoseconds", whole=False, at_least=0, at_most=1e9)]
 BytesPerCycle = Annotated[int, Quantity("bytes_per_cycle")]
-BytesPerSecond = Annotated[float, Quantity("bytes_per_second", whole=False)]
+BytesPerSecond = Annotated[float, Quantity("bytes_per_second", whole=False, at_least=1e6)]
 TransfersPerSecond = Annotated[int, Quantity("transfers_per_second")]
-FlopsPerSecond = Annotated[float, Quantity("flops_per_second", whole=False)]
+FlopsPerSecond = Annotated[float, Quantity("flops_per_second", whole=False, at_least=1e6)]
 Bits = Annotated[int, Quantity("bits")]
 Count = Annotated[int, Quantity("number")]
-Rate = Annotated[float, Quantity("number", whole=False)]
+Entries = Annotated[int, Quantity("number", at_most=1 << 16)]
+Rate = Annotated[float, Quantity("number", whole=False, at_least=1e-6, at_most=1e6)]
 
 
 def _dtype_name(value: object) -> str:
