@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from npusim.core.dtypes import DType, dtype, of_numpy
 from npusim.core.errors import InputError, Problem, nearest
 from npusim.graph.infer import infer
-from npusim.graph.ir import Graph, Node, Role, Tensor
+from npusim.graph.ir import MAX_ELEMENTS, Graph, Node, Role, Tensor
 from npusim.graph.onnx_types import Array
 from npusim.graph.recipe import Given, Normal, Recipe
 
@@ -39,6 +40,8 @@ class GraphBuilder:
 
     def weight(self, name: str, shape: Sequence[int], kind: DType | str, recipe: Recipe) -> str:
         """A tensor that belongs to the model, its values made when something reads it."""
+        if not isinstance(recipe, Recipe):
+            raise InputError(Problem(f"weight {name!r}: expected a recipe, found {recipe!r}"))
         if isinstance(recipe, Given):
             self._constants[name] = recipe.values
         return self._declare(name, shape, kind, "weight", recipe)
@@ -117,6 +120,11 @@ class GraphBuilder:
             raise InputError(Problem(f"two tensors are called {name!r}"))
         if any(size < 0 for size in sizes):
             raise InputError(Problem(f"tensor {name!r} has the shape {list(sizes)}"))
+        if prod(sizes) > MAX_ELEMENTS:
+            raise InputError(Problem(f"tensor {name!r} of shape {list(sizes)} is too large"))
+        if isinstance(recipe, Given) and recipe.values.size != prod(sizes):
+            given = list(recipe.values.shape)
+            raise InputError(Problem(f"tensor {name!r} of shape {list(sizes)} is given {given}"))
         found = dtype(kind) if isinstance(kind, str) else kind
         self._tensors[name] = Tensor(name, sizes, found, role, recipe)
         return name

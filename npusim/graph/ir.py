@@ -12,6 +12,9 @@ from npusim.graph.recipe import Recipe
 
 Role = Literal["input", "weight", "intermediate"]
 
+#: No tensor has more elements: their bytes, and a few times that, stay inside 64 bits.
+MAX_ELEMENTS = 1 << 48
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 from npusim.core.dtypes import DType
 from npusim.core.errors import InputError, Place, Problem, choose_from
+from npusim.graph.ir import MAX_ELEMENTS
 from npusim.graph.onnx_types import of_element_type
 
 
@@ -88,4 +89,4 @@ def _whole(value: object) -> int | None:
         size = int(str(value))
     except ValueError:
         return None
-    return size if size >= 0 else None
+    return size if 0 <= size <= MAX_ELEMENTS else None

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.core.dtypes import DType
+from npusim.core.errors import InputError
 
 Array = NDArray[np.generic]
 _CHUNK = 1 << 22
@@ -119,7 +120,11 @@ def realize(recipe: Recipe, shape: tuple[int, ...], dtype: DType, seed: int, nam
         case Given():
             return np.ascontiguousarray(recipe.values.astype(dtype.numpy)).reshape(shape)
         case Computed():
-            return np.ascontiguousarray(recipe.make().astype(dtype.numpy)).reshape(shape)
+            made = recipe.make()
+            if made.size != prod(shape):
+                found, wanted = list(made.shape), list(shape)
+                raise InputError(f"tensor {name!r} of shape {wanted}: its recipe made {found}")
+            return np.ascontiguousarray(made.astype(dtype.numpy)).reshape(shape)
 
 
 def _normal(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npusim import Filled, GraphBuilder, InputError, Normal, dtype
+from npusim import Computed, Filled, Given, GraphBuilder, InputError, Normal, dtype
+from npusim.graph.recipe import realize
 
 
 def test_a_graph_keeps_order_roles_sizes_and_inferred_shapes():
@@ -115,3 +116,22 @@ def test_operators_are_found_without_importing_onnx(run_python):
     code = "import sys; from npusim.graph.ops import operators; operators();"
     code += "print('onnx' in sys.modules)"
     assert run_python(code).strip() == "False"
+
+
+def test_values_and_sizes_that_cannot_be_are_refused_where_they_are_written():
+    g = GraphBuilder("net")
+    with pytest.raises(InputError, match="weight 'w': expected a recipe, found 'zeros'"):
+        g.weight("w", (4,), "fp32", "zeros")
+    with pytest.raises(InputError, match=r"'w' of shape \[4\] is given \[3\]"):
+        g.weight("w", (4,), "fp32", Given(np.zeros(3, np.float32)))
+    with pytest.raises(InputError, match="'x' of shape .* is too large"):
+        g.input("x", (2**40, 2**40), "fp32")
+    with pytest.raises(InputError, match=r"'w' of shape \[4\]: its recipe made \[5\]"):
+        realize(Computed(lambda: np.zeros(5)), (4,), dtype("fp32"), 0, "w")
+
+
+def test_a_reshape_keeps_the_number_of_elements():
+    g = GraphBuilder("net")
+    x, shape = g.input("x", (2, 3), "fp32"), g.constant("shape", [5, 5])
+    with pytest.raises(InputError, match=r"Reshape 'y': \[2, 3\] cannot become \[5, 5\]"):
+        g.add("Reshape", x, shape, name="y")

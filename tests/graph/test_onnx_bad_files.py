@@ -187,6 +187,7 @@ def test_a_dimension_of_zero_is_open_until_it_is_given(make_model):
     assert "dimension 'x[0]' is unbound" in message_of(path)
     assert load_onnx(path, {"x[0]": 0}).tensors["y"].shape == (0, 3)
     assert "expected a size of 0 or more" in message_of(path, {"x[0]": -1})
+    assert "expected a size of 0 or more" in message_of(path, {"x[0]": 10**20})
 
 
 def test_input_of_unknown_rank(make_model, tmp_path):

@@ -18,6 +18,7 @@ from npusim.graph.ops.base import (
     needed,
     optional,
     positive_axis,
+    tensor,
 )
 
 
@@ -33,6 +34,12 @@ class _View(Operator):
 
     def _minimum_bytes(self, node: Node, inputs: Tensors, outputs: Tensors) -> int:
         return 0
+
+    def _problems(self, node: Node, inputs: Tensors, outputs: Tensors) -> list[str]:
+        """ONNX's inference takes the wanted shape as it is."""
+        x, y = tensor(inputs), tensor(outputs)
+        fits = x.size == y.size
+        return [] if fits else [f"{list(x.shape)} cannot become {list(y.shape)}"]
 
 
 class Identity(_View):
