@@ -29,7 +29,7 @@ class Grid:
     __slots__ = ("parts",)
 
     def __init__(self, **parts: int) -> None:
-        if any(count < 1 for count in parts.values()):
+        if not all(isinstance(count, int) and count >= 1 for count in parts.values()):
             raise mistake(f"Grid: every axis needs at least one core, found {parts}")
         self.parts: Mapping[str, int] = {axis: n for axis, n in parts.items() if n > 1}
 

@@ -21,6 +21,8 @@ from npusim.plan.operation import Operation
 if TYPE_CHECKING:
     from npusim.plan.tiles import Tiles
 
+#: What a choice may count to: more does not fit the arrays that claims work with.
+_LARGEST = (1 << 31) - 1
 Options = Sequence[Any] | Splits
 Body = Callable[..., None]
 Pricing = Callable[[Operation, Hardware, Any], Claim]
@@ -78,9 +80,23 @@ class Kernel:
             for name, value in choices.items()
             if name in self.defaults and not _alike(value, self.defaults[name])
         ]
+        problems += [
+            Problem(
+                f"kernel {self.name}: {name}={value!r} is none of its options",
+                place,
+                choose_from(value, self._words(name)),
+            )
+            for name, value in choices.items()
+            if isinstance(value, str) and value not in (self._words(name) or (value,))
+        ]
         if problems:
             raise InputError(*problems)
         return Use(self, choices)
+
+    def _words(self, name: str) -> list[str]:
+        """The options of a choice that is made by a word; a tile size may be any other too."""
+        listed = self.space.get(name, ())
+        return [] if isinstance(listed, Splits) else [o for o in listed if isinstance(o, str)]
 
     def emit(self, t: Tiles, op: Operation, choices: Mapping[str, Any]) -> None:
         """Run the body; InputError at its line for whatever goes wrong inside, or Unsuited."""
@@ -164,7 +180,7 @@ def _alike(value: Any, default: Any) -> bool:
     if isinstance(default, bool) or isinstance(value, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(default, int):
-        return isinstance(value, int) and value > 0
+        return isinstance(value, int) and 0 < value <= _LARGEST
     return isinstance(value, type(default))
 
 

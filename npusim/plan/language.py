@@ -42,6 +42,8 @@ class Step:
 
     def because(self, reason: str) -> Step:
         """Say why; printed with the layer."""
+        if not isinstance(reason, str):
+            raise mistake(f"because(...) takes a text, found {reason!r}")
         return replace(self, reason=reason)
 
     def when(self, **conditions: Any) -> Step:
@@ -50,7 +52,7 @@ class Step:
 
     def host(self, because: str) -> Step:
         """Leave them to the host; priced, counted and printed."""
-        return replace(self, on_host=True, reason=because)
+        return replace(self.because(because), on_host=True)
 
     def applies(self, graph: Graph) -> bool:
         """Whether the model was built with the sizes that `when` asks for."""
@@ -116,6 +118,11 @@ class Plan:
     steps: Sequence[Step] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise mistake(f"a plan's name is a text, found {self.name!r}")
+        for size, ends in self.bounds.items():
+            if not (isinstance(ends, tuple | list) and len(ends) == 2 and ends[0] <= ends[1]):
+                raise mistake(f"plan {self.name}: bounds[{size!r}] is (lowest, highest): {ends!r}")
         wrong = [step for step in self.steps if not isinstance(step, Step)]
         if wrong:
             raise mistake(f"plan {self.name}: a step is made by on, fuse or keep, found {wrong}")

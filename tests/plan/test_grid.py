@@ -46,6 +46,7 @@ def test_places_of_a_grid_last_core_first():
     ("mistake", "words"),
     [
         (lambda: Grid(m=0), ["every axis needs at least one core", "'m': 0"]),
+        (lambda: Grid(m=1.5), ["every axis needs at least one core", "'m': 1.5"]),
         (lambda: list(Grid(q=2).places(["m", "n"], 4)), ["Grid(q=2): no axis q", "axes are m, n"]),
         (lambda: list(Grid(m=8).places(["m"], 4)), ["needs 8 cores, the machine has 4"]),
     ],

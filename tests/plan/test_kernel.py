@@ -41,6 +41,7 @@ def test_a_kernel_with_choices_is_what_a_plan_uses(samples):
         ({"rows": "many"}, ["rows='many' is not like 8"]),
         ({"rows": 0}, ["rows=0 is not like 8"]),
         ({"rows": True}, ["rows=True is not like 8"]),
+        ({"rows": 2**70}, [f"rows={2**70} is not like 8"]),
         ({"row": 1, "slots": -1}, ["no choice 'row'", "slots=-1 is not like 2"]),
     ],
 )
@@ -48,6 +49,16 @@ def test_choices_are_checked_all_at_once(samples, refusal, choices, words):
     text = refusal(lambda: samples.relu(**choices))
     for word in ("test_kernel.py:", *words):
         assert word in text, text
+
+
+def test_a_word_is_one_of_the_options(refusal):
+    @kernel("Relu", space={"hold": ("none", "a"), "rows": (1, 2)})
+    def own(t, op, *, hold="none", rows=1, label="any"):
+        pass
+
+    assert own(hold="a", rows=3, label="other").choices["hold"] == "a"
+    text = refusal(lambda: own(hold="c"))
+    assert "kernel own: hold='c' is none of its options" in text and "allowed: a, none" in text
 
 
 def test_a_grid_is_like_a_grid(samples, refusal):

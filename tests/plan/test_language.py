@@ -109,6 +109,10 @@ MISTAKES = {
     "nothing kept": (lambda s: keep(), ["keep(...) takes tensors"]),
     "no kernel": (lambda s: on("a").use("relu"), ["takes a kernel with its choices", "'relu'"]),
     "idle step": (lambda s: Plan("p", steps=[on("a")]), ['step 0, on("a") does nothing', ".use("]),
+    "odd reason": (lambda s: on("a").because(5), ["because(...) takes a text, found 5"]),
+    "no name": (lambda s: Plan(None), ["a plan's name is a text, found None"]),
+    "one bound": (lambda s: Plan("p", bounds={"m": 3}), ["bounds['m'] is (lowest, highest): 3"]),
+    "bounds": (lambda s: Plan("p", bounds={"m": (9, 2)}), ["is (lowest, highest): (9, 2)"]),
     "no step": (lambda s: Plan("p", steps=["relu"]), ["a step is made by on, fuse or keep"]),
 }
 
