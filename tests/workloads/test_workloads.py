@@ -96,6 +96,13 @@ def test_llama_block_has_the_published_dimensions():
     assert graph.outputs == ("add_ffn",) and graph.inputs == ("x",)
 
 
+def test_a_product_of_no_batch_is_empty():
+    assert model("matmul", m=2, n=3, k=4).tensors["matmul"].shape == (2, 3)
+    assert model("matmul", m=2, n=3, k=4, batch=0).tensors["matmul"].shape == (0, 2, 3)
+    with pytest.raises(InputError, match="shape"):
+        model("matmul", batch=-1)
+
+
 def test_llama_decode_reads_a_cache_and_returns_it():
     graph = model("llama_block", phase="decode")
     assert graph.inputs == ("x", "past_key", "past_value")
