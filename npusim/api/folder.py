@@ -27,8 +27,11 @@ LATEST = "latest"
 def check_writable(out: str) -> None:
     """InputError if results cannot be written below `out`; nothing is made."""
     folder = Path(out).absolute()
-    while not folder.exists():
-        folder = folder.parent
+    try:
+        while not folder.exists():
+            folder = folder.parent
+    except OSError as error:
+        raise InputError(Problem(f"{out}: {error.strerror or error}", Place("--out"))) from None
     if not folder.is_dir():
         raise InputError(Problem(f"{folder} is not a folder", Place("--out")))
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -81,9 +81,8 @@ def _prepared(args: Namespace, stage: str) -> Run:
 def _program(args: Namespace) -> Iterator[Part]:
     # Not checked: a program that is refused is the one most worth looking at.
     lowered = lower_plan(_prepared(args, "program"))
-    yield from summary(lowered.program)
-    yield ""
-    yield from listing(lowered.program, args.layer, args.core, None if args.all else 40)
+    rows = listing(lowered.program, args.layer, args.core, None if args.all else 40)
+    yield from (*summary(lowered.program), "", *rows)  # all there, or nothing is printed
 
 
 def _result(args: Namespace) -> None:

@@ -145,6 +145,8 @@ def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="--out: .*file is not a folder"):
         check_writable(str(tmp_path / "file" / "deeper"))
+    with pytest.raises(InputError, match="File name too long"):
+        check_writable(str(tmp_path / ("x" * 300)))
     check_writable(str(tmp_path / "not" / "yet" / "there"))
     assert not (tmp_path / "not").exists()
 

@@ -125,6 +125,8 @@ def test_export_writes_a_model_that_comes_back(npusim, tmp_path):
         (("show", "modle"), "nearest: model"),
         (("show", "hw", "--modle", "x"), "npusim show hw has no flag --modle"),
         (("show", "result", "nowhere"), "cannot be read: No such file"),
+        (("show", "program", *SMALL, "--layer", "no"), "the program has no layer 'no'"),
+        (("show", "program", *SMALL, "--core", "9"), "the program has cores 0 to 3, not 9"),
     ],
 )
 def test_mistakes(npusim, argv, told):
