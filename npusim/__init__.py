@@ -48,6 +48,8 @@ _HOME = {
 
 _MODULES = {"vector": "npusim.plan.vector"}
 
+__all__ = [*_HOME, *_MODULES]
+
 
 def __getattr__(name: str) -> object:
     """Import the module that defines a public name, on first use."""

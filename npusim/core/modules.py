@@ -101,7 +101,9 @@ def placing_errors(file: Path) -> Iterator[None]:
     except OSError as error:
         place = _last_line_in(file, error) or Place(str(file))
         raise InputError(Problem(f"{error.strerror or error}", place)) from error
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
         place = _last_line_in(file, error) or Place(str(file))
         raise InputError(Problem(f"{type(error).__name__}: {error}", place)) from error
 

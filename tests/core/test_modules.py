@@ -73,6 +73,7 @@ def test_catalogue_file_by_path_is_the_catalogues_module(tmp_path, run_python):
         ("import no_such_thing\n", "net.py:1: ModuleNotFoundError: No module named"),
         ("def f():\n    raise KeyError('k')\n\n\nf()\n", "net.py:2: KeyError: 'k'"),
         ("import sys\nsys.exit(3)\n", "net.py:2: SystemExit: 3"),
+        ("class X(BaseException):\n    pass\n\n\nraise X('k')\n", "net.py:5: X: k"),
         ("x = '\x00'\n", "SyntaxError: source code string cannot contain null bytes"),
         ("open('/no/such/file')\n", "net.py:1: No such file or directory"),
         (
@@ -115,3 +116,9 @@ def test_member_names_the_nearest_of_the_files_own(tmp_path):
         member(module, "plan", "a plan file must hold")
     message = "defines no 'plan', which a plan file must hold\n  nearest: plam\n  allowed: plam"
     assert str(error.value) == f"{tmp_path / 'net.py'}: {message}"
+
+
+def test_all_public_names_come_with_a_star():
+    names: dict[str, object] = {}
+    exec("from npusim import *", names)
+    assert {"Plan", "on", "kernel", "GraphBuilder", "vector"} <= names.keys()
