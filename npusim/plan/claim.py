@@ -40,6 +40,17 @@ class Claim:
     slots: ArrayLike = 1
     legal: ArrayLike = True
 
+    def mistake(self, points: int) -> str | None:
+        """What keeps it from being the claim of so many points of a space; None if nothing."""
+        for name, value in vars(self).items():
+            try:
+                numbers = np.broadcast_to(np.asarray(value, np.float64), points)
+            except (TypeError, ValueError):
+                numbers = np.array(np.nan)
+            if np.isnan(numbers).any():
+                return f"has {name} that is no number for each of {points} points: {value!r}"
+        return None
+
     def at(self, index: int) -> Claim:
         """The claim of one point of a tile space."""
         arrays = np.broadcast_arrays(*(np.asarray(value) for value in vars(self).values()))

@@ -151,6 +151,9 @@ def kernel(
     def declare(body: Body) -> Kernel:
         parameters = inspect.signature(body).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        empty = [name for name, options in (space or {}).items() if options == ()]
+        if empty:
+            raise InputError(f"kernel {body.__name__}: no options for {', '.join(empty)}")
         missing = [name for name, value in defaults.items() if value is inspect.Parameter.empty]
         strange = sorted(set(space or {}) - set(defaults))
         if missing or strange:

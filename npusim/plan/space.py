@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from npusim.core.errors import InputError, Problem
 from npusim.plan.claim import Claim, Priced, price
 from npusim.plan.grid import Grid, Splits
 from npusim.plan.hardware import Hardware
@@ -124,7 +125,10 @@ def _priced(
     kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any]
 ) -> tuple[Space, Claim, Priced]:
     space = Space(options(kernel, hw.machine.cores, made))
-    claim = kernel.price(op, hw, space.points())
+    claim: Any = kernel.price(op, hw, space.points())
+    wrong = claim.mistake(space.size) if isinstance(claim, Claim) else f"is {claim!r}"
+    if wrong:
+        raise InputError(Problem(f"kernel {kernel.name}: its claim {wrong}", kernel.place()))
     return space, claim, price(claim, hw.machine)
 
 

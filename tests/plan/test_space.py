@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npusim import Claim, Grid, kernel, pow2
+from npusim import Claim, Grid, InputError, kernel, pow2
 from npusim.plan.hardware import Hardware
 from npusim.plan.kernel import Unsuited
 from npusim.plan.operation import Operation
@@ -107,6 +107,20 @@ def test_if_nothing_fits_the_best_that_does_not_is_named(npu, operation):
     made = priced({"a": (1, 2)}, lambda c: Claim(vector_cycles=c.a, sram_bytes=1 << 40))
     choice = choose(made, operation, Hardware(npu()), {})
     assert (choice.fits, choice.legal, choice.choices["a"]) == (False, 0, 1)
+
+
+@pytest.mark.parametrize("cycles", ["many", np.zeros(7), float("nan")])
+def test_a_claim_is_a_number_for_each_point(npu, operation, cycles):
+    made = priced({"a": (1, 2)}, lambda c: Claim(vector_cycles=cycles))
+    with pytest.raises(InputError, match="its claim has vector_cycles that is no number for each"):
+        choose(made, operation, Hardware(npu()), {})
+
+
+def test_a_claim_is_a_claim_and_a_choice_has_options(npu, operation):
+    with pytest.raises(InputError, match="its claim is None"):
+        choose(priced({"a": (1, 2)}, lambda c: None), operation, Hardware(npu()), {})
+    with pytest.raises(InputError, match="kernel body: no options for a"):
+        priced({"a": ()}, lambda c: Claim())
 
 
 def test_a_kernel_without_a_claim_is_unsuited(npu, operation):
