@@ -61,7 +61,12 @@ def to_fp32(array: Array) -> Array:
 
 
 def narrow(value: Array, to: DType) -> Array:
-    """Rounded to nearest even into the storage dtype; fp8 saturates, as ONNX Cast does."""
+    """Rounded to nearest even into the storage dtype; fp8 saturates, as ONNX Cast does.
+
+    What is in the storage dtype already stays as it is: a host's fp64, an fp8 that overflowed.
+    """
+    if value.dtype == to.numpy:
+        return value
     if to.name.startswith("fp8"):
         return np.clip(value, -to.largest, to.largest).astype(to.numpy)
     if value.dtype == np.float64 and to.is_float:

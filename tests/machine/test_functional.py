@@ -145,6 +145,17 @@ def test_the_host_runs_operators_of_the_graph_on_whole_tensors(bench):
     assert np.array_equal(done.value("high", (4, 3)), arange(4, 6)[:, 3:])
 
 
+def test_the_host_keeps_doubles_whole(bench):
+    """1/3 in fp64, which fp32 would round."""
+    g = GraphBuilder("negated")
+    negated = g.add("Neg", g.input("x", (4,), "fp64"), name="negated", outputs=("y",))
+    b = bench()
+    x, y = b.tensor("x", (4,), "fp64"), b.tensor("y", (4,), "fp64", initial=False)
+    b.builder.host("negated", [x], [y], 1)
+    done = b.execute({"x": np.full(4, 1 / 3)}, graph=g.build(negated))
+    assert np.array_equal(done.value("y", (4,)), np.full(4, -1 / 3))
+
+
 def test_the_host_reads_only_what_was_written(bench):
     b = bench()
     x = b.tensor("x", (4, 6), initial=False)
