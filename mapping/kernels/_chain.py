@@ -6,7 +6,7 @@ from typing import Any
 
 from npusim import Graph, Hardware, Node
 from npusim.plan.chain import Chain, Operand
-from npusim.plan.elementwise import names
+from npusim.plan.elementwise import refusal
 from npusim.plan.evaluate import steps
 
 from ._reuse import times_read
@@ -24,8 +24,9 @@ def chain_behind(graph: Graph, nodes: Sequence[Node]) -> str | None:
     last = nodes[0].outputs[0]
     shape = graph.tensors[last].shape
     for node in nodes[1:]:
-        if node.op not in names():
-            return f"{node.name} ({node.op}) is not element-wise"
+        wrong = refusal(graph, node)
+        if wrong is not None:
+            return wrong
         if last not in node.inputs:
             return f"{node.name} does not read {last}, the result before it"
         if graph.tensors[node.outputs[0]].shape != shape:

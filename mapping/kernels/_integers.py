@@ -13,7 +13,7 @@ import numpy as np
 
 from npusim import Given, Graph, Node, Operation, Tensor, View, dtype
 from npusim.plan.chain import Chain
-from npusim.plan.elementwise import names
+from npusim.plan.elementwise import refusal
 from npusim.plan.epilogue import Epilogue
 
 from ._chain import chain_behind
@@ -44,7 +44,7 @@ def integer_group(graph: Graph, node: Node) -> list[Node] | None:
     last = node
     while last.op != "QuantizeLinear":
         users = graph.consumers(last.outputs[0])
-        if len(users) != 1 or last.outputs[0] in graph.outputs or users[0].op not in names():
+        if len(users) != 1 or last.outputs[0] in graph.outputs or refusal(graph, users[0]):
             break
         if graph.tensors[users[0].outputs[0]].shape != graph.tensors[node.outputs[0]].shape:
             break
@@ -56,7 +56,9 @@ def integer_group(graph: Graph, node: Node) -> list[Node] | None:
 
 def _dequantize(graph: Graph, name: str) -> Node | None:
     maker = graph.producer(name) if name else None
-    return maker if maker is not None and maker.op == "DequantizeLinear" else None
+    if maker is None or maker.op != "DequantizeLinear" or refusal(graph, maker):
+        return None
+    return maker
 
 
 def _plain_gemm(node: Node) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from npusim import Claim, Graph, Hardware, Node, Operation, Tiles, Unsuited, kernel, pow2
 from npusim.plan.chain import Chain
-from npusim.plan.elementwise import names
+from npusim.plan.elementwise import names, refusal
 from npusim.plan.evaluate import evaluate, steps
 
 from ._broadcast import Shape, merged
@@ -21,8 +21,9 @@ _CLASSES = ("simple", "divide", "function")
 def elementwise_chain(graph: Graph, nodes: Sequence[Node]) -> str | None:
     """What is wrong with running these operators as one; None if it can be done."""
     for node in nodes:
-        if node.op not in names():
-            return f"{node.name} ({node.op}) is not element-wise"
+        wrong = refusal(graph, node)
+        if wrong is not None:
+            return wrong
     for node in nodes[:-1]:
         users = graph.consumers(node.outputs[0])
         if node.outputs[0] in graph.outputs or any(user not in nodes for user in users):
@@ -36,12 +37,12 @@ def between_conversions(graph: Graph, node: Node) -> list[Node] | None:
         return None
     makers = [graph.producer(name) for name in node.present_inputs()]
     before = [maker for maker in makers if maker is not None]
-    if any(maker.op != "DequantizeLinear" for maker in before):
+    if any(maker.op != "DequantizeLinear" or refusal(graph, maker) for maker in before):
         return None
     behind, last = [], node
     while last.op != "QuantizeLinear":
         users = graph.consumers(last.outputs[0])
-        if len(users) != 1 or users[0].op not in names() or last.outputs[0] in graph.outputs:
+        if len(users) != 1 or refusal(graph, users[0]) or last.outputs[0] in graph.outputs:
             return None
         last = users[0]
         behind.append(last)

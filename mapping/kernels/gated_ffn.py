@@ -9,7 +9,7 @@ import numpy as np
 
 from npusim import Claim, Graph, Grid, Hardware, Node, Operation, Tile, Tiles, kernel, pow2
 from npusim.plan.chain import Chain
-from npusim.plan.elementwise import names
+from npusim.plan.elementwise import refusal
 from npusim.plan.evaluate import evaluate
 from npusim.plan.grid import largest_share
 
@@ -30,9 +30,9 @@ def products_of_one(graph: Graph, nodes: Sequence[Node]) -> str | None:
     if batched:
         return f"{batched[0].name} has a batched weight"
     shapes = {graph.tensors[node.outputs[0]].shape for node in nodes}
-    strange = [node for node in chain if node.op not in names()]
-    if strange or len(shapes) > 1:
-        return f"{(strange or chain)[0].name} is not element-wise on results of one shape"
+    strange = next((why for node in chain if (why := refusal(graph, node))), None)
+    if strange is not None or len(shapes) > 1:
+        return strange or f"{chain[0].name} is not element-wise on results of one shape"
     made = frozenset(node.outputs[0] for node in products)
     others = Chain(graph, tuple(chain), made).loaded
     if others:

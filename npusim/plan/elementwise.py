@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from npusim.core.dtypes import DType
-from npusim.graph.ir import Node
+from npusim.graph.ir import Graph, Node
 from npusim.graph.ops import operator
 from npusim.plan import vector
 from npusim.plan.expression import Expression, Value
@@ -112,6 +112,18 @@ _OTHERS: Mapping[str, Callable[[Sequence[Value], Attribute], Value]] = MappingPr
 def names() -> tuple[str, ...]:
     """Operators that `express` knows."""
     return tuple(sorted({*_BINARY, *_UNARY, *_OTHERS, "Cast", "Clip", "QuantizeLinear"}))
+
+
+def refusal(graph: Graph, node: Node) -> str | None:
+    """Why `express` does not know this use of an operator; None if it does."""
+    if node.op not in names():
+        return f"{node.name} ({node.op}) is not element-wise"
+    if node.attributes.get("block_size") and graph.tensors[node.inputs[1]].size > 1:
+        return f"{node.name} ({node.op}) has a scale for every block"
+    out = graph.tensors[node.outputs[0]].dtype
+    if out.name.startswith("fp8") and node.attributes.get("saturate", 1) == 0:
+        return f"{node.name} ({node.op}) overflows, and the vector unit saturates {out}"
+    return None
 
 
 def express(node: Node, operands: Sequence[Value | None], out: DType) -> Value:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from npusim import GraphBuilder, Integers, Plan, fuse
+from npusim.core.errors import NoPlan
 from npusim.plan.elementwise import names
+from npusim.plan.language import AUTO
+from npusim.plan.lower import lower
 
 KINDS = ["fp32", "bf16", "fp16"]
 
@@ -195,6 +199,39 @@ def test_conversions_along_an_axis(bench, op, axis, zero):
     if op == "QuantizeLinear" and zero is None:
         attributes["output_dtype"] = 3
     bench.validated(bench.single(op, [x, scale, *zeros], attributes))
+
+
+OVERFLOWING = np.array([[1.0, 464.1, 1e6, np.inf, -np.inf, np.nan]], np.float32)
+E4M3, E5M2 = 17, 19
+#: What the vector unit does not do, as (operator, operands, attributes).
+REFUSED = {
+    "fp8e4m3 that overflows": ("Cast", [OVERFLOWING], {"to": E4M3, "saturate": 0}),
+    "fp8e5m2 that overflows": ("Cast", [OVERFLOWING], {"to": E5M2, "saturate": 0}),
+    "quantized fp8 that overflows": (
+        "QuantizeLinear",
+        [OVERFLOWING, np.float32(1), np.zeros((), ml_dtypes.float8_e5m2)],
+        {"saturate": 0},
+    ),
+    "quantized by blocks": (
+        "QuantizeLinear",
+        [(4, 6), _positive((4, 2)) * np.float32(0.02), np.zeros((4, 2), np.int8)],
+        {"axis": 1, "block_size": 3},
+    ),
+    "dequantized by blocks": (
+        "DequantizeLinear",
+        [((6, 4), Integers(-128, 127), "int8"), _positive((3, 4))],
+        {"axis": 0, "block_size": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("op, operands, attributes", REFUSED.values(), ids=REFUSED)
+def test_what_the_vector_unit_does_not_do_runs_on_the_host(bench, op, operands, attributes):
+    graph = bench.single(op, operands, attributes)
+    with pytest.raises(NoPlan, match=r"overflows, and the vector unit|a scale for every block"):
+        bench.lower(graph)
+    outcome = bench.compute(graph, lower(graph, bench.machine, AUTO, bench.all_kernels))
+    assert (outcome.kernels, outcome.failures) == (["host"], [])
 
 
 def test_a_chain_as_one_layer(bench):
