@@ -117,7 +117,8 @@ def _check(model: Any) -> None:
     """ONNX's checker wants shapes of outputs, which real files lack and the import ignores."""
     import onnx
 
-    shapeless = [o for o in model.graph.output if not o.type.tensor_type.HasField("shape")]
+    tensors = [o for o in model.graph.output if o.type.WhichOneof("value") == "tensor_type"]
+    shapeless = [o for o in tensors if not o.type.tensor_type.HasField("shape")]
     for output in shapeless:
         output.type.tensor_type.shape.SetInParent()
     onnx.checker.check_model(model)

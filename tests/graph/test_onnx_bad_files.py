@@ -91,6 +91,17 @@ def test_standard_operator_that_is_not_supported(make_model):
     assert "node 'NonZero_0': operator NonZero is not supported" in text
 
 
+def test_operators_on_sequences_are_refused_by_name(make_model):
+    import onnx
+
+    path = make_model([("SplitToSequence", ["x"], ["y"])], {"x": (FP32, [2])}, ["y"])
+    model = onnx.load(path)
+    pieces = onnx.helper.make_tensor_sequence_value_info("y", FP32, [1])
+    model.graph.output[0].CopyFrom(pieces)
+    path.write_bytes(model.SerializeToString())
+    assert "operator SplitToSequence is not supported" in message_of(path)
+
+
 def test_control_flow_is_refused_by_name(make_model):
     from onnx import helper
 
