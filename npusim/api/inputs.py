@@ -135,7 +135,7 @@ def _from_file(tensor: Tensor, text: str) -> NDArray[Any]:
     except (OSError, ValueError, EOFError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message = f"{tensor.name}={text}: cannot be read: {reason}"
-        raise InputError(Problem(message, Place(FLAG))) from None
+        raise InputError(Problem(message, Place(FLAG), _how_to_store(tensor.dtype))) from None
     stored = array.astype(array.dtype.newbyteorder("="), copy=False)
     if _is_view_of(stored.dtype, tensor.dtype):
         stored = stored.view(tensor.dtype.numpy)
@@ -151,12 +151,16 @@ def _from_file(tensor: Tensor, text: str) -> NDArray[Any]:
 
 def _is_view_of(stored: np.dtype[Any], wanted: DType) -> bool:
     """Whether a file's dtype stands for one that .npy files cannot name."""
-    nameless = wanted.is_float and wanted.numpy.kind == "V"
     same_size = stored.itemsize == wanted.itemsize
-    return nameless and same_size and stored.kind in "uV"
+    return _nameless(wanted) and same_size and stored.kind in "uV"
+
+
+def _nameless(wanted: DType) -> bool:
+    """Whether a dtype is none of numpy's own (its kind may be V, as a bf16's, or f)."""
+    return wanted.numpy.isbuiltin != 1
 
 
 def _how_to_store(wanted: DType) -> tuple[str, ...]:
-    if wanted.numpy.kind != "V":
+    if not _nameless(wanted):
         return ()
     return (f"store {wanted} as np.save(FILE, array.view(np.uint{8 * wanted.itemsize}))",)

@@ -8,6 +8,7 @@ import pytest
 
 from npusim import GraphBuilder
 from npusim.api.inputs import require_values, with_inputs
+from npusim.core.dtypes import dtype
 from npusim.core.errors import InputError
 from npusim.graph.recipe import Given, realize
 
@@ -108,6 +109,28 @@ def test_file_that_does_not_fit_names_both(graph, tmp_path):
     assert "the file holds float32 [3, 2], input 'y' is fp32 [2, 3]" in text
     assert "the file holds float32 [3, 2], input 'x' is bf16 [2, 3]" in text
     assert "np.save(FILE, array.view(np.uint16))" in text
+
+
+@pytest.mark.parametrize("kind", ["bf16", "fp8e4m3", "fp8e5m2"])
+def test_floats_that_files_cannot_name_are_stored_as_integers(kind, tmp_path):
+    g = GraphBuilder("cast")
+    g.input("x", (3,), kind)
+    graph = g.build(g.add("Cast", "x", name="wide", to=1))
+    array, path = np.array([1, -2, 0.5], dtype(kind).numpy), tmp_path / "v.npy"
+    np.save(path, array.view(f"u{array.itemsize}"))
+    recipe = with_inputs(graph, {"x": str(path)}).tensors["x"].recipe
+    assert isinstance(recipe, Given) and recipe.values.dtype == array.dtype
+    assert np.array_equal(recipe.values.astype(np.float32), [1, -2, 0.5])
+
+
+def test_a_file_that_numpy_cannot_read_back_is_told_how_to_be_stored(tmp_path):
+    """numpy writes an e5m2 array as <f1, which it does not know."""
+    g = GraphBuilder("cast")
+    g.input("x", (3,), "fp8e5m2")
+    graph = g.build(g.add("Cast", "x", name="wide", to=1))
+    np.save(tmp_path / "v.npy", np.ones(3, ml_dtypes.float8_e5m2))
+    with pytest.raises(InputError, match=r"cannot be read: .*\n.*array\.view\(np\.uint8\)"):
+        with_inputs(graph, {"x": str(tmp_path / "v.npy")})
 
 
 @pytest.mark.parametrize("damage", [b"", b"no array at all", b"\x93NUMPY\x01\x00v\x00{'descr'"])
