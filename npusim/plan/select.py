@@ -85,9 +85,19 @@ def _decide(graph: Graph, unit: Unit, hw: Hardware, kernels: Sequence[Kernel]) -
         return Decision(unit, "host", None, unit.step.reason)
     if unit.step is not None and unit.step.what is not None:
         return _as_told(graph, unit, hw)
-    if len(unit.nodes) == 1 and operator(unit.nodes[0].op).family == "view":
+    if _is_view(unit):
         return Decision(unit, "view", None, "the same bytes under another shape: nothing moves")
     return _by_claims(graph, unit, hw, kernels)
+
+
+def _is_view(unit: Unit) -> bool:
+    """Whether all of the result are the bytes of the first input (a Dropout's mask is not)."""
+    first, *others = unit.nodes
+    return (
+        not others
+        and operator(first.op).family == "view"
+        and tuple(first.present_outputs()) == first.outputs[:1]
+    )
 
 
 def lead(kernel: Kernel, nodes: Sequence[Node]) -> Node | None:

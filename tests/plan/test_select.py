@@ -96,6 +96,20 @@ def test_views_move_nothing(samples, npu):
     assert act.how == "kernel"
 
 
+@pytest.mark.parametrize("op", ["Shape", "Size", "Dropout", "Constant"])
+def test_what_makes_other_bytes_than_its_input_is_no_view(samples, npu, op):
+    g = GraphBuilder("made")
+    x = g.input("x", (4, 8), "fp32")
+    if op == "Dropout":
+        results = g.add(op, x, name="made", outputs=("same", "mask"))
+    elif op == "Constant":
+        results = [g.add(op, name="made", value=np.ones(3, np.float32))]
+    else:
+        results = [g.add(op, x, name="made")]
+    (made,) = decisions(samples, npu, g.build(results))
+    assert (made.how, made.reason) == ("host", f"no kernel is declared for {op}")
+
+
 def test_an_operator_without_elements_does_nothing(samples, npu):
     g = GraphBuilder("empty")
     graph = g.build(g.add("Relu", g.input("x", (0, 8), "fp32"), name="act"))

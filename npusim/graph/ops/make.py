@@ -23,7 +23,7 @@ from npusim.graph.ops.base import (
 class Constant(Operator):
     """A tensor given as an attribute."""
 
-    family = "view"
+    family = "movement"
     defaults = {
         "value": None,
         "value_float": None,
@@ -59,7 +59,7 @@ class ConstantOfShape(Operator):
 class Shape(Operator):
     """The sizes of axes start to end, int64. Reads nothing of its input."""
 
-    family = "view"
+    family = "movement"
     defaults = {"end": None, "start": 0}
 
     def _values(self, node: Node, inputs: Arrays) -> Sequence[Array | None]:
@@ -75,7 +75,7 @@ class Shape(Operator):
 class Size(Operator):
     """The number of elements, int64. Reads nothing of its input."""
 
-    family = "view"
+    family = "movement"
 
     def _values(self, node: Node, inputs: Arrays) -> Sequence[Array | None]:
         return [np.asarray(needed(inputs[0]).size, np.int64)]
