@@ -84,12 +84,17 @@ def _leaving(op: Operation, product: Product) -> Leaving:
     if op.kind != "Gemm" or product.integer:
         return Leaving(product.chain)
     operations = int(op.attribute("alpha") != 1)
-    added = op.tensor("C")
-    if added is None:
+    if not _adds_c(op):
         return Leaving(product.chain, (), operations)
     operations += 1 + (op.attribute("beta") != 1)
+    added = op.given("C")
     aligned = (1,) * (2 - len(added.shape)) + added.shape
     return Leaving(product.chain, (Operand(added, aligned),), operations)
+
+
+def _adds_c(op: Operation) -> bool:
+    """Whether a Gemm reads C; with beta = 0 it does not, whatever is in there."""
+    return op.tensor("C") is not None and op.attribute("beta") != 0
 
 
 def _scaled(t: Tiles, op: Operation, piece: Piece, sums: Tile) -> Tile:
@@ -97,7 +102,7 @@ def _scaled(t: Tiles, op: Operation, piece: Piece, sums: Tile) -> Tile:
     if op.kind != "Gemm":
         return sums
     value: Value = sums if op.attribute("alpha") == 1 else sums * op.attribute("alpha")
-    if op.tensor("C") is not None:
+    if _adds_c(op):
         added = op.C.axes("m n").broadcast(op.given("Y").shape)[piece.key[2:]]
         full = zip(added.strides, sums.slot.buffer.shape, strict=True)
         room = t.helper("bias", added.dtype, *(most if stride else 1 for stride, most in full))

@@ -124,6 +124,14 @@ def test_gemm(bench, case, grid, kind):
     bench.validated(graph, bench.plan("matmul", m=32, n=24, k=16, grid=grid))
 
 
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_gemm_with_beta_zero_does_not_read_c(bench, alpha):
+    nothing = np.full((20, 30), np.nan, np.float32)
+    graph = bench.single("Gemm", [(20, 40), (40, 30), nothing], {"alpha": alpha, "beta": 0.0})
+    outcome = bench.validated(graph)
+    assert outcome.kernels == ["matmul"] and np.isfinite(outcome.value("y")).all()
+
+
 def test_gemm_on_wide_edge_tiles_of_the_last_core(bench):
     """The last core, which is written first, has the narrower share."""
     graph = bench.single("Gemm", [(300, 400), (400, 500), (500,)])
