@@ -51,7 +51,7 @@ class Turn:
 
 def turn(op: Operation) -> Turn:
     """What a Transpose does, without axes of size 1."""
-    shape = op.given("data").shape
+    shape = op.given("data").shape or (1,)
     perm = op.attribute("perm") or list(reversed(range(len(shape))))
     groups: list[list[int]] = []
     for d in (d for d in perm if shape[d] != 1):

@@ -110,6 +110,7 @@ TRANSPOSES = {
     "one element": ((1, 1), [1, 0]),
     "channels last": ((1, 8, 9, 10), [0, 2, 3, 1]),
     "five axes": ((2, 3, 4, 5, 6), [4, 2, 0, 3, 1]),
+    "no axis at all": ((), None),
 }
 
 
