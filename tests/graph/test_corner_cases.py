@@ -146,15 +146,19 @@ def node_of(row: dict[str, str]) -> tuple[Node, list[np.ndarray | None]]:
     ), arrays
 
 
+def wanted_of(row: dict[str, str]) -> Any:
+    """The values, or the exception, that the table expects."""
+    key = (row["op"], row["case"])
+    if key in WRITTEN_OUT:
+        return WRITTEN_OUT[key]
+    text = re.match(r"\[.*?\](?=$|:|;| )", row["expected"])
+    assert text is not None, "neither a list nor written out"
+    return flat(numbers(text[0]))
+
+
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row['op']}: {row['case']}" for row in ROWS])
 def test_corner_case(row):
-    key = (row["op"], row["case"])
-    if key not in WRITTEN_OUT:
-        text = re.match(r"\[.*?\](?=$|:|;| )", row["expected"])
-        assert text is not None, "neither a list nor written out"
-        wanted = flat(numbers(text[0]))
-    else:
-        wanted = WRITTEN_OUT[key]
+    wanted = wanted_of(row)
     node, arrays = node_of(row)
     if wanted is InputError:
         with pytest.raises(InputError, match=row["op"]):

@@ -18,6 +18,12 @@ def tools(helper: Callable[[str], ModuleType]) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def corner_cases(helper: Callable[[str], ModuleType]) -> ModuleType:
+    """How the references' tests read the table of corner cases."""
+    return helper("graph/test_corner_cases.py")
+
+
+@pytest.fixture(scope="session")
 def bench(tools: ModuleType, npu: Callable[..., Any]) -> Any:
     """npu_a with the catalogue's kernels."""
     return tools.Bench(npu(), load_plan("auto").kernels)
