@@ -209,7 +209,12 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     fill = hw.vector_cycles(k * high * wide) * s.plane.filled_share(r, q) * chunks
     leave = chain_cycles(hw, whole.chain, m * r * q) + len(beside) * hw.vector_cycles(m * r * q)
     room_w, room_x, room_y = m * k * s.taps * item, k * high * wide * item, m * r * q * out
-    run = hw.mean_run((read_x, wide * item), (read_w, k * s.taps * item))
+    lines_x, lines_y = (np.where(q < s.q, 1, n) for n in (high, r))  # whole lines are one run
+    run = hw.mean_run(
+        (read_x, lines_x * wide * item),
+        (read_w, k * s.taps * item),
+        (op.result.size_bytes, lines_y * q * out),
+    )
     overhead = hw.matrix_overhead_cycles()
     return Claim(
         matrix_cycles=images * s.groups * work,

@@ -327,3 +327,15 @@ def test_cycles_of_given_tilings_of_a_product(bench, m, n, k, grid):
     whole = decision.choice.claim.run_bytes >= bench.machine.dram.interleave_bytes
     most = 1 + CYCLES if whole else PARTS_OF_GRANULES
     assert 1 - CYCLES <= decision.choice.cycles / simulated <= most
+
+
+@pytest.mark.parametrize("filters", [64, 256])
+@pytest.mark.parametrize("lines", [4, 8])
+def test_cycles_of_a_convolution_by_whole_lines(bench, filters, lines):
+    """Tiles as wide as the image are read and written as one run per channel."""
+    graph = bench.single("Conv", [(2, 64, 56, 56), (filters, 64, 1, 1)])
+    given = {"m": filters, "c": 64, "r": lines, "q": 64, "grid": Grid(n=2, r=2), "acc_slots": 2}
+    lowered = bench.lower(graph, bench.plan("conv", **given))
+    (decision,) = lowered.decisions
+    simulated = time_program(lowered.program, bench.machine).cycles
+    assert 1 - CYCLES <= decision.choice.cycles / simulated <= 1 + CYCLES
