@@ -142,8 +142,14 @@ def product_claim(hw: Hardware, op: Operation, traffic: Traffic, leaving: Leavin
     read_a, read_b = (cut.read_bytes(op, i, x) for i, x in enumerate((traffic.a, traffic.b)))
     inside, from_dram = (read_a, 0) if traffic.inside else (0, read_a)
     wide = n * np.where(n == cut.columns, grid.n, 1)  # cores in step share the open rows
+    lines_a, lines_b, lines_c = (  # whole rows are one run
+        np.where(extent < whole, 1, lines)
+        for extent, whole, lines in ((k, s.k, m), (wide, s.n, k), (wide, s.n, m))
+    )
     run = hw.mean_run(
-        (from_dram, k * item), (read_b, wide * item), (traffic.c.size_bytes, wide * out)
+        (from_dram, lines_a * k * item),
+        (read_b, lines_b * wide * item),
+        (traffic.c.size_bytes, lines_c * wide * out),
     )
     work = hw.matrix_cycles(cut.rows, cut.columns, cut.depth, left.name, tile=(m, n, k))
     room_a, room_b = m * k * item, k * n * traffic.b.dtype.itemsize

@@ -329,6 +329,16 @@ def test_cycles_of_given_tilings_of_a_product(bench, m, n, k, grid):
     assert 1 - CYCLES <= decision.choice.cycles / simulated <= most
 
 
+@pytest.mark.parametrize("m, n", [(512, 64), (128, 128), (512, 128)])
+def test_cycles_of_a_product_of_whole_rows(bench, m, n):
+    """Tiles as wide as their matrix are one run, however short its rows are."""
+    graph = bench.single("MatMul", [(8192, 64), (64, n)], kind="bf16")
+    lowered = bench.lower(graph, bench.plan("matmul", m=m, n=128, k=128, grid=Grid(m=4)))
+    (decision,) = lowered.decisions
+    simulated = time_program(lowered.program, bench.machine).cycles
+    assert 1 - CYCLES <= decision.choice.cycles / simulated <= 1 + CYCLES
+
+
 @pytest.mark.parametrize("filters", [64, 256])
 @pytest.mark.parametrize("lines", [4, 8])
 def test_cycles_of_a_convolution_by_whole_lines(bench, filters, lines):
