@@ -18,6 +18,7 @@ def add_parts(t: Emitter, along: Along, piece: Piece, tile: Tile) -> bool:
         return True
     parts = t.parts(piece.view, tile.dtype, along.parts - 1)
     hand = t.helper("partial", tile.dtype, *tile.slot.buffer.shape)
+    hand.queue = t.builder.dma_queues - 2  # the last for loads: a late part holds up no operand
     if along.position > 0:
         t.put(parts[(along.position - 1, *piece.key)], t.vec(hand, tile))
         return False

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from npusim import Filled, GraphBuilder, Grid, InputError, Integers, Normal, Plan, fuse, on
 from npusim.core.errors import NoPlan
+from npusim.program.origin import describe
 
 #: name -> (A, B)
 SHAPES = {
@@ -122,6 +125,16 @@ def test_gemm(bench, case, grid, kind):
     attributes, shapes = case
     graph = bench.single("Gemm", shapes, attributes, kind=kind)
     bench.validated(graph, bench.plan("matmul", m=32, n=24, k=16, grid=grid))
+
+
+def test_late_parts_of_a_sum_hold_up_no_operand(bench):
+    """What other cores hand over comes on a queue of its own; the next tiles do not wait."""
+    graph = bench.single("MatMul", [(1024, 1024), (1024, 64)], kind="bf16")
+    lowered = bench.lower(graph, bench.plan("matmul", m=128, n=128, k=256, grid=Grid(k=4)))
+    described = [describe(lowered.program, i) for i in range(len(lowered.program))]
+    loads = {re.search(r"load (\w+).*core 0 dma (\d)", text) for text in described}
+    queues = {found[1]: found[2] for found in loads if found}
+    assert queues.keys() == {"a", "b", "partial"} and len(set(queues.values())) == 3
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
