@@ -33,6 +33,9 @@ def load_model(text: str, sizes: Mapping[str, str]) -> tuple[Graph, list[str]]:
     if not isinstance(graph, Graph):
         message = f"{build.__name__} returned a {type(graph).__name__}, not a Graph"
         raise InputError(Problem(message, Place(str(found.path))))
+    if missing := graph.missing():
+        message = f"{build.__name__} names tensors that its graph lacks: {', '.join(missing)}"
+        raise InputError(Problem(message, Place(str(found.path))))
     return graph, notes
 
 

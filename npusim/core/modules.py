@@ -87,7 +87,8 @@ def _own_names(module: ModuleType) -> list[str]:
 def placing_errors(file: Path) -> Iterator[None]:
     """Turn any exception into an InputError placed at the last line of `file` that led to it.
 
-    An error of ours keeps its kind and its places, and its words alone if `file` raised it.
+    An error of ours keeps its kind and its places, and its words alone if `file` raised it. What
+    goes wrong in a file of the catalogue is no mistake of the user's, and passes.
     """
     try:
         yield
@@ -104,6 +105,8 @@ def placing_errors(file: Path) -> Iterator[None]:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
+        if any(file.is_relative_to(ROOT / folder) for folder in ("workloads", "mapping")):
+            raise
         place = _last_line_in(file, error) or Place(str(file))
         raise InputError(Problem(f"{type(error).__name__}: {error}", place)) from error
 

@@ -84,6 +84,13 @@ class Graph:
                 return candidate
         raise KeyError(name)
 
+    def missing(self) -> list[str]:
+        """Tensors that are named somewhere and described nowhere."""
+        named = [*self.inputs, *self.outputs]
+        for node in self.nodes:
+            named += [*node.present_inputs(), *node.present_outputs()]
+        return [name for name in dict.fromkeys(named) if name not in self.tensors]
+
     def operand_tensors(self, node: Node) -> list[Tensor | None]:
         """The node's inputs as tensors, None where one is absent."""
         return [self.tensors[name] if name else None for name in node.inputs]

@@ -64,7 +64,8 @@ def _totals(run: Run, work: Sequence[Work], validated: bool | None) -> Totals:
     cycles, machine = run.timeline.cycles, run.machine
     classes = run.accounting.cycles.sum(axis=(0, 1))
     busy = array_busy(classes)
-    ideal = sum(w.ideal_cycles for w in work)
+    mapped = [d.how != "host" for d in run.lowered.decisions]
+    ideal = sum(w.ideal_cycles for w, here in zip(work, mapped, strict=True) if here)
     done = sum(w.flops for w in work)
     by_dram = compulsory_bytes(run.graph) / machine.dram_bytes_per_cycle
     return Totals(

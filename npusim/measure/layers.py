@@ -86,6 +86,7 @@ def _layer(
     cycles = total / run.machine.cores
     first, second = _largest(classes)
     validated, max_error, ratio = _verdict(run, number)
+    on_host = decision.how == "host"
     return LayerResult(
         name=decision.unit.name,
         operator=decision.unit.operators,
@@ -101,7 +102,7 @@ def _layer(
         span=span,
         flops=work.flops,
         compute_dtype=work.compute_dtype,
-        flop_fraction=fraction(work.ideal_cycles, cycles),
+        flop_fraction=None if on_host else fraction(work.ideal_cycles, cycles),
         array_busy_fraction=fraction(busy, total),
         pe_utilization=fraction(mac_cycles, busy),
         memory_stall_fraction=fraction(memory_stall(classes), total),
@@ -111,7 +112,7 @@ def _layer(
         bytes=memory_traffic(moved),
         minimum_bytes=work.minimum_bytes,
         claim=_claim(decision),
-        roofline=_roofline(run, work, moved, cycles),
+        roofline=None if on_host else _roofline(run, work, moved, cycles),
         max_error=max_error,
         tolerance_ratio=ratio,
         validated=validated,

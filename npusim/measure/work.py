@@ -17,6 +17,7 @@ _MATRIX_FAMILIES = ("matmul", "conv", "attention")
 class Work:
     """FLOPs, the dtype whose peak they are held against, and the machine's FLOPs per cycle in it.
 
+    The peak is that of the arrays, or of the vector units where those are wider.
     `minimum_bytes` is what must move if all that is between the layer's operators stays inside.
     `note` says why the peak is that of another dtype, None if it is not.
     """
@@ -29,7 +30,7 @@ class Work:
 
     @property
     def ideal_cycles(self) -> float:
-        """Cycles at the peak of all arrays."""
+        """Cycles at the peak of all cores."""
         return self.flops / self.peak_flops_per_cycle
 
 
@@ -44,7 +45,9 @@ def work_of(
     if used not in rates:
         note = f"{layer}: the array has no {used}; its FLOPs are held against the peak of {fastest}"
         used = fastest
-    peak = machine.cores * machine.peak_matrix_flops_per_cycle(used)
+    vector = machine.core.vector
+    of_core = max(machine.peak_matrix_flops_per_cycle(used), vector.lanes * vector.rates.simple)
+    peak = machine.cores * of_core
     return Work(
         sum(flops(graph, node) for node in nodes), minimum_bytes(graph, nodes), used, peak, note
     )

@@ -155,7 +155,7 @@ def _by_claims(graph: Graph, unit: Unit, hw: Hardware, kernels: Sequence[Kernel]
         if choice.fits:
             found.append(choice)
         else:
-            refused.append(f"{kernel.name}: none of {choice.points} tilings fits")
+            refused.append(f"{kernel.name}: none of {choice.points} tilings fits, {choice.excess}")
     if not found:
         none = f"no kernel is declared for {unit.operators}"
         return Decision(unit, "host", None, "; ".join(refused) or none)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.core.errors import InputError, Problem
+from npusim.core.units import kib
 from npusim.plan.claim import Claim, Priced, price
 from npusim.plan.grid import Grid, Splits
 from npusim.plan.hardware import Hardware
@@ -91,6 +92,8 @@ class Choice:
     fits: bool
     points: int
     legal: int
+    #: Where none fits: how much the smallest takes.
+    excess: str = ""
 
     @property
     def order(self) -> tuple[float, float]:
@@ -101,9 +104,10 @@ class Choice:
 def choose(kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any]) -> Choice:
     """The best legal point of the kernel's space in which the choices `made` are kept.
 
-    If none fits, the best one that does not (`fits` is False). Claims within RESOLUTION count as
-    equal; then less DRAM traffic wins, then fewer rounds of loads, less scratchpad, the earlier
-    point. Raises Unsuited if the kernel cannot run the operator.
+    If none fits, tiles below the space's smallest are tried; if none of those fits either, the
+    best that does not is returned (`fits` is False). Claims within RESOLUTION count as equal; then
+    less DRAM traffic wins, then fewer rounds of loads, less scratchpad, the earlier point. Raises
+    Unsuited if the kernel cannot run the operator.
     """
     space, claim, priced = _priced(kernel, op, hw, made)
     best = _best(priced, space.size)
@@ -118,13 +122,46 @@ def choose(kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any])
         bool(fits[best]),
         space.size,
         int(fits.sum()),
+        "" if fits.any() else _excess(priced, hw),
+    )
+
+
+def _excess(priced: Priced, hw: Hardware) -> str:
+    """What the tiling that takes least of the scarcer memory takes of both."""
+    scarce = np.maximum(priced.sram_bytes / hw.sram_bytes, priced.acc_bytes / hw.acc_bytes)
+    least = int(scarce.argmin())
+    if scarce[least] <= 1:
+        return "what would fit is not legal"
+    return (
+        f"the smallest takes {kib(priced.sram_bytes[least])} of {kib(hw.sram_bytes)} scratchpad "
+        f"and {kib(priced.acc_bytes[least])} of {kib(hw.acc_bytes)} accumulators"
     )
 
 
 def _priced(
     kernel: Kernel, op: Operation, hw: Hardware, made: Mapping[str, Any]
 ) -> tuple[Space, Claim, Priced]:
-    space = Space(options(kernel, hw.machine.cores, made))
+    """The kernel's space, priced; one of smaller tiles where only such fit."""
+    columns = options(kernel, hw.machine.cores, made)
+    found = _space(kernel, op, hw, columns)
+    if not found[2].fits.any():
+        smaller = {n: v if n in made else _smaller(v) for n, v in columns.items()}
+        if smaller != columns:
+            return _space(kernel, op, hw, smaller)
+    return found
+
+
+def _smaller(values: Sequence[Any]) -> Sequence[Any]:
+    """Tile sizes from a 16th of the smallest up to it; what is no choice of sizes as it is."""
+    if len(values) < 2 or not all(isinstance(value, int) for value in values):
+        return values
+    return tuple(size for n in range(5) if (size := min(values) >> (4 - n)))
+
+
+def _space(
+    kernel: Kernel, op: Operation, hw: Hardware, columns: Mapping[str, Sequence[Any]]
+) -> tuple[Space, Claim, Priced]:
+    space = Space(columns)
     claim: Any = kernel.price(op, hw, space.points())
     wrong = claim.mistake(space.size) if isinstance(claim, Claim) else f"is {claim!r}"
     if wrong:

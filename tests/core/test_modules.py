@@ -122,3 +122,14 @@ def test_all_public_names_come_with_a_star():
     names: dict[str, object] = {}
     exec("from npusim import *", names)
     assert {"Plan", "on", "kernel", "GraphBuilder", "vector"} <= names.keys()
+
+
+def test_a_mistake_in_the_catalogue_is_not_the_users(tmp_path, monkeypatch):
+    monkeypatch.setattr("npusim.core.modules.ROOT", tmp_path)
+    for folder, kind in (("mapping", ZeroDivisionError), ("workloads", KeyError)):
+        (tmp_path / folder).mkdir()
+        file = write(tmp_path / folder, "x = 1\n")
+        with pytest.raises(kind), placing_errors(file):
+            raise kind
+    with pytest.raises(InputError, match="ZeroDivisionError"), placing_errors(write(tmp_path, "")):
+        raise ZeroDivisionError

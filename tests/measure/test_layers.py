@@ -145,3 +145,23 @@ def test_host_layer_is_priced_and_counted(hosted):
     following = result.layers[result.layers.index(layer) + 1]
     assert following.stall_cycles["host"] > 0
     assert any("the host runs relu1" in text for text in result.assumptions)
+
+
+def test_what_the_host_computes_is_no_work_of_the_machine(hosted):
+    """It counts as FLOPs of the model, not against the machine's peak or floor."""
+    result = hosted.result
+    host = next(y for y in result.layers if y.how == "host")
+    assert host.flops == 32 * 128 and (host.flop_fraction, host.roofline) == (None, None)
+    mapped = [y for y in result.layers if y.how != "host"]
+    peak = hosted.machine.cores * hosted.machine.peak_matrix_flops_per_cycle("bf16")
+    ideal = sum(y.flops for y in mapped) / peak
+    assert result.totals.flop_fraction == pytest.approx(ideal / result.totals.cycles)
+    assert result.totals.flops == sum(y.flops for y in mapped) + host.flops
+
+
+def test_the_peak_is_that_of_the_vector_units_where_the_arrays_are_smaller(finished):
+    fields = "core.matrix.rows=1 core.matrix.columns=1"
+    made = finished("elementwise", "op=Relu rows=256 columns=1024", hw_set=fields)
+    (layer,) = made.result.layers
+    assert 0.05 < layer.flop_fraction <= 1
+    assert made.result.totals.floor_cycles <= made.result.totals.cycles

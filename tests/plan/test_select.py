@@ -39,7 +39,8 @@ def test_operators_without_a_kernel_fall_back_to_the_host(samples, npu, staging)
     assert [d.how for d in found] == ["host"] * 3
     assert [d.reason for d in found] == [
         "refuses: it never does",
-        "huge: none of 1 tilings fits",
+        "huge: none of 1 tilings fits, the smallest takes 1024 GiB of 4 MiB scratchpad and 0 B of "
+        "1 MiB accumulators",
         "no kernel is declared for Floor",
     ]
     assert {d.kernel_name for d in found} == {"host"}

@@ -109,6 +109,35 @@ def test_if_nothing_fits_the_best_that_does_not_is_named(npu, operation):
     assert (choice.fits, choice.legal, choice.choices["a"]) == (False, 0, 1)
 
 
+def test_tiles_below_the_smallest_are_tried_where_none_fits(npu, operation):
+    """4 MiB of scratchpad hold 8 rows of 512 KiB; whether to hold is no size."""
+
+    def claim(c):
+        return Claim(vector_cycles=100 / c.a, sram_bytes=c.a << 19)
+
+    made = priced({"a": (32, 64, 128), "b": (1,)}, claim)
+    choice = choose(made, operation, Hardware(npu()), {})
+    assert dict(choice.choices) == {"a": 8, "b": 1}
+    assert (choice.fits, choice.points, choice.legal, choice.excess) == (True, 5, 3, "")
+    kept = choose(made, operation, Hardware(npu()), {"a": 64})
+    assert (kept.fits, kept.choices["a"]) == (False, 64)
+
+
+@pytest.mark.parametrize(
+    ("claim", "excess"),
+    [
+        (
+            lambda c: Claim(sram_bytes=c.a << 23, acc_bytes=c.a << 10),
+            "the smallest takes 16 MiB of 4 MiB scratchpad and 2 KiB of 1 MiB accumulators",
+        ),
+        (lambda c: Claim(sram_bytes=c.a, legal=c.a < 0), "what would fit is not legal"),
+    ],
+)
+def test_what_the_smallest_takes_is_said_where_none_fits(npu, operation, claim, excess):
+    made = priced({"a": (32, 64)}, claim)
+    assert choose(made, operation, Hardware(npu()), {}).excess == excess
+
+
 @pytest.mark.parametrize("cycles", ["many", np.zeros(7), float("nan")])
 def test_a_claim_is_a_number_for_each_point(npu, operation, cycles):
     made = priced({"a": (1, 2)}, lambda c: Claim(vector_cycles=cycles))
