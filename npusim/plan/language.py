@@ -126,13 +126,13 @@ class Plan:
         wrong = [step for step in self.steps if not isinstance(step, Step)]
         if wrong:
             raise mistake(f"plan {self.name}: a step is made by on, fuse or keep, found {wrong}")
-        idle = [s for s in self.steps if s.what is None and not s.on_host and s.space is None]
+        numbered = tuple(replace(step, number=n) for n, step in enumerate(self.steps))
+        object.__setattr__(self, "steps", numbered)
+        idle = [s for s in numbered if s.what is None and not s.on_host and s.space is None]
         if idle:
             raise InputError(
                 *(Problem(f"{s} does nothing; add .use(...) or .host(...)", s.place) for s in idle)
             )
-        numbered = tuple(replace(step, number=n) for n, step in enumerate(self.steps))
-        object.__setattr__(self, "steps", numbered)
 
 
 def _quoted(names: Sequence[str]) -> str:

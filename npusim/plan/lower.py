@@ -149,7 +149,7 @@ def _explained(error: InputError, graph: Graph, machine: Machine, decision: Deci
             replace(
                 p,
                 message=f"{where}{decision.unit.title}, kernel {kernel.name}: {p.message}",
-                place=_place(p, step, decision.choice.fits),
+                place=_place(p, step, kernel, decision.choice.fits),
                 hints=(*p.hints, *hints),
             )
             for p in error.problems
@@ -157,10 +157,11 @@ def _explained(error: InputError, graph: Graph, machine: Machine, decision: Deci
     )
 
 
-def _place(problem: Problem, step: Step | None, fits: bool) -> Place | None:
-    """Tiles that are too large are the step's mistake; all else is the kernel's, where it says."""
+def _place(problem: Problem, step: Step | None, kernel: Kernel, fits: bool) -> Place | None:
+    """The step's if its tiles are too large or the kernel is the catalogue's, or the kernel's."""
     of_step = step.place if step else None
-    return (problem.place or of_step) if fits else (of_step or problem.place)
+    own = not kernel.body.__module__.startswith("npusim.library.")
+    return (problem.place or of_step) if fits and own else (of_step or problem.place)
 
 
 def _spelled(kernel: Kernel, fitting: Mapping[str, object], made: Mapping[str, object]) -> str:

@@ -141,6 +141,25 @@ def test_all_problems_at_once(npusim):
     ]
 
 
+def test_a_plan_that_a_kernel_of_the_catalogue_refuses_is_shown_at_its_step(npusim, file):
+    plan = file(
+        "wide.py",
+        "from npusim import Grid, Plan, on\n"
+        "from npusim.library.mapping.kernels.matmul import matmul\n"
+        'plan = Plan("wide", steps=[on("matmul").use(matmul(grid=Grid(m=8)))])\n',
+    )
+    done = npusim("run", *SMALL, "--plan", plan)
+    assert done.code == 2
+    assert "wide.py:3: step 1" in done.err
+    assert "Grid(m=8) needs 8 cores, the machine has 4" in done.err
+
+
+def test_a_step_that_does_nothing_is_counted_from_one(npusim, file):
+    plan = file("idle.py", 'from npusim import Plan, on\nplan = Plan("p", steps=[on("matmul")])\n')
+    done = npusim("run", *SMALL, "--plan", plan)
+    assert done.code == 2 and 'idle.py:2: step 1, on("matmul") does nothing' in done.err
+
+
 def test_refused_host_is_exit_4(npusim, file):
     plan = file(
         "host.py",
