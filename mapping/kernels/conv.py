@@ -25,7 +25,7 @@ from npusim import (
 from npusim.plan.chain import Operand
 from npusim.plan.grid import largest_share, tiles_of_shares
 
-from ._chain import chain_buffers, chain_cycles, operand_buffers, operand_read_bytes
+from ._chain import Level, chain_buffers, chain_cycles, operand_buffers, operand_read_bytes
 from ._integers import Product, integer_group, product_group
 from ._windows import Plane, image, load_window, plane
 
@@ -199,12 +199,6 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     read_x = passes * s.plane.read_per_channel(r, q, grid.r) * item
     read_w = whole.tensor(1).size_bytes * grid.n * grid.r
     beside, tile = _bias(op, whole), list(zip(s.dims, (m, r, q), strict=True))
-    levels = [
-        (s.dims[0], s.groups * tiles_of_shares(s.m, grid.m, m) / grid.m, grid.m),
-        ((0,), s.images / grid.n, grid.n),
-        (s.dims[1], tiles_of_shares(s.r, grid.r, r) / grid.r, grid.r),
-        (s.dims[2], -(-s.q // q), 1),
-    ]
     operands = [*beside, *(whole.chain.loaded if whole.chain.nodes else ())]
     fill = hw.vector_cycles(k * high * wide) * s.plane.filled_share(r, q) * chunks
     leave = chain_cycles(hw, whole.chain, m * r * q) + len(beside) * hw.vector_cycles(m * r * q)
@@ -223,7 +217,7 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         + overhead
         + np.where(c.acc_slots == 1, tiles, 1) * (leave + overhead)
         + hw.store_cycles(room_y),
-        dram_read_bytes=read_x + read_w + operand_read_bytes(operands, levels),
+        dram_read_bytes=read_x + read_w + operand_read_bytes(operands, _levels(s, grid, m, r, q)),
         dram_write_bytes=op.result.size_bytes,
         run_bytes=run,
         sram_bytes=hw.sram_room(
@@ -238,6 +232,16 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         slots=c.slots,
         legal=(grid.n <= s.images) & (grid.m <= s.m) & (grid.r <= s.r),
     )
+
+
+def _levels(s: Sizes, grid: Any, m: Any, r: Any, q: Any) -> list[Level]:
+    """The loops over tiles of the result: its dimensions, tiles of the mean core, cores."""
+    return [
+        (s.dims[0], s.groups * tiles_of_shares(s.m, grid.m, m) / grid.m, grid.m),
+        ((0,), s.images / grid.n, grid.n),
+        (s.dims[1], tiles_of_shares(s.r, grid.r, r) / grid.r, grid.r),
+        (s.dims[2], -(-s.q // q), 1),
+    ]
 
 
 def _bias(op: Operation, whole: Product) -> list[Operand]:
