@@ -59,7 +59,7 @@ class Matrix(Spec):
             operand, accumulator = dtype(name), dtype(into)
             if name not in self.rates:
                 yield f"accumulate.{name}", "has no rate: the array cannot run it"
-            if operand.is_float != accumulator.is_float:
+            if operand.is_float != accumulator.is_float or into == "bool":
                 kind = "a floating-point" if operand.is_float else "an integer"
                 yield f"accumulate.{name}", f"must be {kind} dtype, found {into}"
             elif accumulator.itemsize < operand.itemsize:

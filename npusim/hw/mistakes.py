@@ -56,7 +56,7 @@ def _problem(path: Path, found: ErrorDetails, root: Item) -> Problem:
         case "model_type":
             return _no_block(path, found, root)
         case "literal_error":
-            return _no_choice(path, root)
+            return _no_choice(path, found, root)
     return _wrong_value(path, found, root)
 
 
@@ -92,9 +92,12 @@ def _no_block(path: Path, found: ErrorDetails, root: Item) -> Problem:
     return Problem(message, deepest(root, path).place, (f"fields: {fields}",))
 
 
-def _no_choice(path: Path, root: Item) -> Problem:
+def _no_choice(path: Path, found: ErrorDetails, root: Item) -> Problem:
     item = deepest(root, path)
     hints = choose_from(item.text, allowed_texts(path))
+    if not isinstance(found["input"], str):
+        message = f"{'.'.join(path)}: expected a word, found {describe(found['input'])}"
+        return Problem(message, item.place, hints)
     return Problem(f"{'.'.join(path)}: unknown choice {item.text!r}", item.place, hints)
 
 
