@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from npusim.api.pipeline import run as run_model
 from npusim.api.request import Request
 from npusim.api.run import Run
+from npusim.api.stages import Watcher
 from npusim.cli import printer, stopped
 from npusim.cli.progress import Bar
 from npusim.core.arguments import assignments
 from npusim.core.errors import CHECK_FAILED, OK, InputError, Place, Problem
+from npusim.core.jit import is_cold
 from npusim.report.text import Part
 from npusim.report.text import parts as report_parts
 
@@ -23,7 +25,7 @@ def run(args: Namespace, given: Sequence[str]) -> int:
         text = "prints the whole result, and --stop-after ends before there is one"
         raise InputError(Problem(text, Place("--json")))
     with Bar() as bar:
-        made = run_model(request_of(args), bar, ["npusim", *given])
+        made = run_model(request_of(args), _telling(bar), ["npusim", *given])
     for text in made.notes:
         printer.note(text)
     if made.result is not None and args.json:
@@ -33,6 +35,20 @@ def run(args: Namespace, given: Sequence[str]) -> int:
     else:
         printer.show(_parts(made))
     return OK if made.valid else CHECK_FAILED
+
+
+def _telling(bar: Bar) -> Watcher:
+    """The bar, with a word at the first step of a run that must compile first."""
+    told = not is_cold()
+
+    def watch(stage: str, done: int, total: int) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            printer.note("npusim's loops are being compiled, once: this first run takes longer")
+        bar(stage, done, total)
+
+    return watch
 
 
 def request_of(args: Namespace) -> Request:

@@ -77,6 +77,12 @@ def cache_folder() -> Path | None:
     return None
 
 
+def is_cold() -> bool:
+    """Whether nothing has been compiled yet that could be loaded instead."""
+    folder = cache_folder()
+    return folder is None or not any(folder.rglob("*.nbi"))
+
+
 def source_hash(package: Path) -> str:
     """Hash of all sources below `package` that compiled code can see, and of numba's settings.
 

@@ -215,3 +215,11 @@ def test_plan_that_does_not_fit_is_exit_2_and_names_what_would(npusim, file):
     assert "the buffers do not fit" in done.err
     assert "the largest tile that fits: matmul(" in done.err
     assert 'step 1, on("matmul")' in done.err
+
+
+@pytest.mark.parametrize("cold", [True, False])
+def test_a_run_that_compiles_first_says_so(npusim, monkeypatch, cold):
+    monkeypatch.setattr("npusim.cli.run.is_cold", lambda: cold)
+    told = npusim("run", *SMALL, "--timing-only").err.count("loops are being compiled, once")
+    assert told == cold
+    assert "compiled" not in npusim("run", "--model", "nothing").err
