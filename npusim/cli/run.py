@@ -38,12 +38,12 @@ def run(args: Namespace, given: Sequence[str]) -> int:
 
 
 def _telling(bar: Bar) -> Watcher:
-    """The bar, with a word at the first step of a run that must compile first."""
+    """The bar, with a word once all is loaded if npusim's own loops must be compiled first."""
     told = not is_cold()
 
     def watch(stage: str, done: int, total: int) -> None:
         nonlocal told
-        if not told:
+        if not told and stage != "load":
             told = True
             printer.note("npusim's loops are being compiled, once: this first run takes longer")
         bar(stage, done, total)

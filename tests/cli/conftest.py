@@ -30,9 +30,10 @@ Command = Callable[..., Outcome]
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands are given in an empty folder."""
+    """Commands are given in an empty folder, with everything compiled."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("npusim.cli.run.is_cold", lambda: False)
 
 
 @pytest.fixture

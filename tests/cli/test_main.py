@@ -133,7 +133,7 @@ entry()
 
 def test_interrupted_process_leaves_no_results(process, tmp_path):
     running = process("run", *SMALL, code=WAITING)
-    assert running.stderr.readline() == "waiting\n"
+    assert "waiting\n" in iter(running.stderr.readline, "")  # it may have compiled before
     running.send_signal(signal.SIGINT)
     out, err = running.communicate()
     assert (running.returncode, out) == (130, "")
