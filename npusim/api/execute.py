@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from npusim.api.rows import check_rows
 from npusim.api.stages import Stopwatch
 from npusim.core.hashing import content_hash
 from npusim.graph.ir import Graph
@@ -44,8 +45,9 @@ def execute(
     """Execute in the plan's order, or in that and a random one, and check every operator.
 
     With `order_seed` the values are those of the random order, and each tensor that differs
-    between the two is reported.
+    between the two is reported. InputError for given row numbers that no table has.
     """
+    check_rows(graph, seed)
     before: dict[str, str] = {}
     if order_seed is not None:
         first = _run(graph, machine, lowered, seed, None, watch, "execute in the plan's order")
