@@ -133,6 +133,7 @@ def _attention_mask(node: ForeignNode, emit: Emitter) -> str:
     if len(shape) not in (2, 3):
         wanted = "(batch, total_sequence_length) or (batch, sequence_length, total_sequence_length)"
         raise InputError(Problem(f"mask_index {list(shape)} is not supported (allowed: {wanted})"))
+    emit.note("a query all of whose keys are masked gives 0, not the mean over masked keys")
     seen = emit.add("Cast", raw, part="mask", to=9)
     axes = emit.constant("mask_axes", np.array([1, 2] if len(shape) == 2 else [1], np.int64))
     seen = emit.add("Unsqueeze", seen, axes, part="mask4d")

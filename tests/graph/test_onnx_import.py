@@ -105,6 +105,9 @@ def test_notes_say_what_was_changed(models):
     assert "lowered com.microsoft.GroupQueryAttention 'GQA_0' to Attention" in notes
     assert "input 'attention_mask' is not used" in notes
     assert any("seqlens_k is taken to be past + new - 1" in note for note in notes)
+    sizes = SIZES["tiny_gpt2_fp32_kvcache"]
+    notes = load_onnx(models / "tiny_gpt2_fp32_kvcache.onnx", sizes).notes
+    assert any("keys are masked gives 0" in note for note in notes)
 
 
 def test_sizes_may_be_text(models):
