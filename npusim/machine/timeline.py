@@ -24,8 +24,8 @@ class Timeline:
     """Ticks per instruction; `free` is when its unit could take the next, `end` when it was done.
 
     `stretch` are cycles that operand fetch added to a compute instruction, `requests` those a
-    copy needed. `ticks` is the whole run, `events` what the engine handled; the dram fields count
-    bursts, activates and refreshes.
+    copy needed. `ticks` is the whole run, `dispatch_ticks` what handing out one instruction takes,
+    `events` what the engine handled; the dram fields count bursts, activates and refreshes.
     """
 
     program: Program
@@ -40,6 +40,7 @@ class Timeline:
     segments: Segments
     ticks: int
     ticks_per_cycle: int
+    dispatch_ticks: int
     events: int
     dram_bursts: int
     dram_activates: int

@@ -71,6 +71,7 @@ def _timeline(
         ),
         ticks=ticks,
         ticks_per_cycle=machine.ticks_per_cycle,
+        dispatch_ticks=_core_params(machine).dispatch,
         events=int(tables.counts[state.EVENTS]),
         dram_bursts=int(dram_s[dram.BURSTS]),
         dram_activates=int(dram_s[dram.ACTIVATES]),

@@ -23,24 +23,56 @@ class Oracle:
         causes = self.program.edges.of(i).tolist()
         return min(causes, key=lambda j: (-self.t.end[j], j)) if causes else None
 
-    def waiting(self, i: int, tick: int) -> C:
-        """Why instruction i has not started at a tick before its start."""
+    def silent(self, layer: int) -> bool:
+        """Whether a layer has no compute instruction."""
+        mine = self.kind[self.program.instructions.layer == layer].tolist()
+        return not {Kind.MMA, Kind.VECTOR} & set(mine)
+
+    def owner(self, i: int, layer: int) -> int:
+        """Whose a wait for instruction i is, if it would be that layer's."""
+        mine = int(self.program.instructions.layer[i])
+        return mine if self.silent(mine) else layer
+
+    def waiting(self, i: int, tick: int, layer: int) -> tuple[int, C]:
+        """Whose layer's the wait is, and why instruction i has not started before its start."""
         cause = self.last_cause(i)
-        if cause is None:
-            return C.DISPATCH
-        if tick >= self.t.end[cause]:
-            return C.DISPATCH if tick < self.t.dispatched[i] else C.SYNCHRONISATION
-        copies = self.kind[cause] == Kind.COPY
+        if cause is None or tick >= self.t.end[cause]:
+            if tick < self.t.dispatched[i]:
+                return self.handing(i, tick, layer)
+            if self.kind[i] == Kind.COPY and tick >= self.t.ready[i]:
+                return self.behind(i, tick, layer)
+            return layer, C.DISPATCH if cause is None else C.SYNCHRONISATION
+        layer = self.owner(cause, layer)
         if tick >= self.t.start[cause]:
-            if copies:
-                return self.copying(cause, tick)
-            return C.HOST if self.kind[cause] == Kind.HOST else C.SYNCHRONISATION
+            copies = self.kind[cause] == Kind.COPY
+            return layer, self.copying(cause, tick) if copies else self.queue(cause)
         if tick >= self.t.ready[cause]:
-            if tick < self.t.dispatched[cause]:
-                return C.DISPATCH
-            queues = {Kind.COPY: C.DMA_QUEUE, Kind.HOST: C.HOST}
-            return queues.get(Kind(int(self.kind[cause])), C.SYNCHRONISATION)
-        return self.waiting(cause, tick)
+            late = tick < self.t.dispatched[cause]
+            found = self.handing if late else self.behind
+            return found(cause, tick, layer)
+        return self.waiting(cause, tick, layer)
+
+    def queue(self, i: int) -> C:
+        """What it is to stand in the queue of instruction i."""
+        queues = {Kind.COPY: C.DMA_QUEUE, Kind.HOST: C.HOST}
+        return queues.get(Kind(int(self.kind[i])), C.SYNCHRONISATION)
+
+    def behind(self, i: int, tick: int, layer: int) -> tuple[int, C]:
+        """Instruction i waits for its turn: the first in its queue that has not freed it."""
+        of = self.program.instructions.stream
+        holding = [k for k in range(i) if of[k] == of[i] and self.t.free[k] > tick]
+        return self.owner(holding[0] if holding else i, layer), self.queue(i)
+
+    def handing(self, i: int, tick: int, layer: int) -> tuple[int, C]:
+        """What the sequencer that will hand out instruction i does at a tick before that."""
+        streams, of = self.program.streams, self.program.instructions.stream
+        mine = [k for k in range(i + 1) if streams[of[k]].core == streams[of[i]].core]
+        due = 0
+        for k in mine:
+            if tick < self.t.dispatched[k]:
+                return (layer, C.DISPATCH) if tick < due else self.behind(k, tick, layer)
+            due = self.t.dispatched[k] + self.t.dispatch_ticks
+        raise AssertionError("it has been handed out")
 
     def copying(self, i: int, tick: int) -> C:
         segments = self.t.segments
@@ -78,11 +110,12 @@ class Oracle:
             coming = [i for i in rows[Unit.MATRIX] + rows[Unit.VECTOR] if self.t.start[i] > tick]
             if coming:
                 i = min(coming, key=lambda i: (self.t.start[i], self.kind[i] != Kind.MMA, i))
-                out[layer[i], self.waiting(i, tick)] += 1
+                out[self.waiting(i, tick, int(layer[i]))] += 1
             elif last is not None and tick < self.t.end[last]:
                 begun = tick >= self.t.start[last]
-                why = self.copying(last, tick) if begun else self.waiting(last, tick)
-                out[final, why] += 1
+                own = self.owner(last, final)
+                here = own, self.copying(last, tick)
+                out[here if begun else self.waiting(last, tick, own)] += 1
             else:
                 out[final, C.IDLE] += 1
         for i, cycles in held.items():
