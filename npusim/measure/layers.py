@@ -19,7 +19,7 @@ from npusim.measure.precision import matrix_rows, multiplied_dtype
 from npusim.measure.result import Choice, Claim, LayerResult, Roofline, Traffic
 from npusim.measure.traffic import MEMORIES, traffic
 from npusim.measure.verdicts import Verdict
-from npusim.measure.work import Work, work_of
+from npusim.measure.work import Work, minimum_bytes, work_of
 from npusim.plan.lower import Lowered
 from npusim.plan.select import Decision
 from npusim.program.kinds import Kind
@@ -110,7 +110,7 @@ def _layer(
         bottleneck=first,
         runner_up=second,
         bytes=memory_traffic(moved),
-        minimum_bytes=work.minimum_bytes,
+        minimum_bytes=minimum_bytes(run.graph, decision.unit.nodes, run.lowered.program.tensors),
         claim=_claim(decision),
         roofline=None if on_host else _roofline(run, work, moved, cycles),
         max_error=max_error,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 
 from npusim.core.dtypes import dtype
 from npusim.graph.ir import Graph, Node, Tensor
 from npusim.graph.ops import operator
+from npusim.graph.recipe import Given
 from npusim.hw.machine import Machine
+from npusim.plan.place import caches, grows_into
 
+#: Families whose operators know better than "all operands in, all results out".
+_OWN_COUNT = ("gather", "movement", "view")
 _MATRIX_FAMILIES = ("matmul", "conv", "attention")
 
 
@@ -18,12 +22,10 @@ class Work:
     """FLOPs, the dtype whose peak they are held against, and the machine's FLOPs per cycle in it.
 
     The peak is that of the arrays, or of the vector units where those are wider.
-    `minimum_bytes` is what must move if all that is between the layer's operators stays inside.
     `note` says why the peak is that of another dtype, None if it is not.
     """
 
     flops: int
-    minimum_bytes: int
     compute_dtype: str
     peak_flops_per_cycle: float
     note: str | None = None
@@ -48,9 +50,7 @@ def work_of(
     vector = machine.core.vector
     of_core = max(machine.peak_matrix_flops_per_cycle(used), vector.lanes * vector.rates.simple)
     peak = machine.cores * of_core
-    return Work(
-        sum(flops(graph, node) for node in nodes), minimum_bytes(graph, nodes), used, peak, note
-    )
+    return Work(sum(flops(graph, node) for node in nodes), used, peak, note)
 
 
 def flops(graph: Graph, node: Node) -> int:
@@ -58,27 +58,35 @@ def flops(graph: Graph, node: Node) -> int:
     return operator(node.op).flops(node, graph.operand_tensors(node), graph.result_tensors(node))
 
 
-def minimum_bytes(graph: Graph, nodes: Sequence[Node]) -> int:
-    """Bytes in and out of operators that run as one: nothing that stays between them counts."""
-    if len(nodes) == 1:
+def minimum_bytes(
+    graph: Graph, nodes: Sequence[Node], located: Collection[str] | None = None
+) -> int:
+    """Bytes in and out of operators that run as one: nothing that stays between them counts.
+
+    Nor do single constants, which become part of the instructions, and of a cache only the new
+    rows are written. With `located`, results that are not among these never reach memory.
+    """
+    if len(nodes) == 1 and operator(nodes[0].op).family in _OWN_COUNT:
         inputs, outputs = graph.operand_tensors(nodes[0]), graph.result_tensors(nodes[0])
         return operator(nodes[0].op).minimum_bytes(nodes[0], inputs, outputs)
     made = {name for node in nodes for name in node.present_outputs()}
     read = dict.fromkeys(n for node in nodes for n in node.present_inputs() if n not in made)
     inside = {node.name for node in nodes}
-    leaving = (n for n in made if not _stays(graph, n, inside))
-    total = sum(graph.tensors[name].size_bytes for name in leaving)
+    leaving = [n for n in made if not _stays(graph, n, inside)]
+    if located is not None:
+        leaving = [n for n in leaving if n in located]
+    total = sum(_written_bytes(graph, graph.tensors[name]) for name in leaving)
     return total + sum(_read_bytes(graph, graph.tensors[name], nodes) for name in read)
 
 
 def compulsory_bytes(graph: Graph) -> int:
     """Bytes that any mapping moves over DRAM: inputs and weights in once, outputs out once.
 
-    Of a table that is only gathered from, the rows.
+    Of a table that is only gathered from, the rows; of a cache that grows, the new rows out.
     """
     outer = [t for t in graph.tensors.values() if t.role != "intermediate"]
     results = (graph.tensors[name] for name in dict.fromkeys(graph.outputs))
-    made = sum(t.size_bytes for t in results if t.role == "intermediate")
+    made = sum(_written_bytes(graph, t) for t in results if t.role == "intermediate")
     return made + sum(_read_bytes(graph, tensor, graph.nodes) for tensor in outer)
 
 
@@ -86,14 +94,35 @@ def _stays(graph: Graph, name: str, inside: Set[str]) -> bool:
     return name not in graph.outputs and all(r.name in inside for r in graph.consumers(name))
 
 
+def _written_bytes(graph: Graph, tensor: Tensor) -> int:
+    """What must be written of a result: not the rows that its cache held before."""
+    maker = graph.producer(tensor.name)
+    grown = {present: past for past, present in caches(maker)} if maker else {}
+    past = grown.get(tensor.name)
+    if past is None or grows_into(graph, past) != tensor.name:
+        return tensor.size_bytes
+    return tensor.size_bytes - graph.tensors[past].size_bytes
+
+
 def _read_bytes(graph: Graph, tensor: Tensor, nodes: Sequence[Node]) -> int:
     """What these operators must read of a tensor: nothing where it only shapes a view."""
+    if _is_one_number(tensor):
+        return 0
     readers = [node for node in nodes if tensor.name in node.inputs and not _shapes(node, tensor)]
+    readers = [node for node in readers if any(t and t.size for t in graph.result_tensors(node))]
     gathers = [node for node in readers if operator(node.op).family == "gather"]
     tables = [node for node in gathers if node.inputs[0] == tensor.name]
     if len(tables) < len(readers):
         return tensor.size_bytes
     return min(tensor.size_bytes, sum(_rows_bytes(graph, node) for node in tables))
+
+
+def _is_one_number(tensor: Tensor) -> bool:
+    """Whether it is a constant that instructions can carry."""
+    if tensor.role != "weight" or not isinstance(tensor.recipe, Given):
+        return tensor.role == "weight" and tensor.size == 1
+    values = tensor.recipe.values.reshape(-1)
+    return bool(values.size and (values == values[0]).all())
 
 
 def _shapes(node: Node, tensor: Tensor) -> bool:

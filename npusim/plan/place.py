@@ -99,13 +99,13 @@ def grows_into(graph: Graph, name: str) -> str | None:
     if name not in graph.inputs:
         return None
     for node in graph.consumers(name):
-        for past, present in _caches(node):
+        for past, present in caches(node):
             if past == name and present in graph.outputs and len(graph.consumers(name)) == 1:
                 return present
     return None
 
 
-def _caches(node: Node) -> Sequence[tuple[str, str]]:
+def caches(node: Node) -> Sequence[tuple[str, str]]:
     """(past, present) names of an attention's key and value cache."""
     if node.op != "Attention":
         return ()

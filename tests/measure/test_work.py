@@ -8,6 +8,8 @@ import pytest
 from npusim import Given, GraphBuilder, Normal
 from npusim.api.hardware import load_hardware
 from npusim.api.models import load_model
+from npusim.api.pipeline import run
+from npusim.api.request import Request
 from npusim.measure.work import compulsory_bytes, flops, minimum_bytes, work_of
 
 
@@ -94,3 +96,67 @@ def test_shapes_of_views_are_no_traffic():
     flat = g.add("Reshape", x, g.constant("to", [8, 4]), name="flat")
     graph = g.build(g.add("Relu", flat, name="relu"))
     assert shape and compulsory_bytes(graph) == 2 * 4 * 8 * 4
+
+
+def cached(past):
+    g = GraphBuilder("cache")
+    shapes = {"q": (1, 4, 1, 16), "k": (1, 2, 1, 16), "v": (1, 2, 1, 16)}
+    q, k, v = (g.input(name, shape, "fp16") for name, shape in shapes.items())
+    old = [g.input(name, (1, 2, past, 16), "fp16") for name in ("past_k", "past_v")]
+    return g.build(g.add("Attention", q, k, v, "", *old, name="y", outputs=["y", "pk", "pv"]))
+
+
+@pytest.mark.parametrize("past", [0, 7, 4096])
+def test_of_a_cache_that_grows_only_the_new_rows_are_written(past):
+    graph = cached(past)
+    new, old = 2 * 1 * 16 * 2, 2 * past * 16 * 2
+    moved = 2 * (4 * 16 * 2) + 2 * new + 2 * old + 2 * new  # q and y, k and v, past, new rows
+    assert compulsory_bytes(graph) == moved
+    assert minimum_bytes(graph, graph.nodes) == moved
+
+
+def test_what_has_no_place_in_memory_is_no_traffic():
+    """A conversion that two groups repeat for themselves leaves neither of them."""
+    g = GraphBuilder("twice")
+    x = g.input("x", (4, 8), "int8", Normal())
+    step = g.constant("step", np.float32(0.5))
+    real = g.add("DequantizeLinear", x, step, name="real")
+    graph = g.build([g.add("Relu", real, name="a"), g.add("Neg", real, name="b")])
+    group = [graph.node("real"), graph.node("a")]
+    assert minimum_bytes(graph, group) == 32 + 2 * 128
+    assert minimum_bytes(graph, group, {"x", "a", "b"}) == 32 + 128
+
+
+def test_constants_that_instructions_carry_are_no_traffic():
+    g = GraphBuilder("constants")
+    x = g.input("x", (4, 8), "fp32")
+    same, other = (
+        g.constant("same", np.full(8, 2.0, np.float32)),
+        g.constant("other", np.arange(8, dtype=np.float32)),
+    )
+    graph = g.build([g.add("Mul", x, same, name="a"), g.add("Mul", x, other, name="b")])
+    assert minimum_bytes(graph, [graph.node("a")]) == 256
+    assert minimum_bytes(graph, [graph.node("b")]) == 256 + 32
+    assert compulsory_bytes(graph) == 128 + 32 + 256
+
+
+def test_what_makes_nothing_needs_nothing():
+    assert compulsory_bytes(graph_of("matmul", m=0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "hw", "sizes"),
+    [
+        ("llama_block", "npu_a", {"phase": "decode", "past": "512", "batch": "8"}),
+        ("conv_block", "npu_edge", {"dtype": "int8"}),
+        ("mlp", "npu_edge", {"dtype": "int8"}),
+        ("conv_block", "npu_a", {}),
+    ],
+)
+def test_no_run_moves_less_than_the_least(model, hw, sizes):
+    request = Request(model, hw=hw, sizes=sizes, timing_only=True, out=None)
+    result = run(request).result
+    for layer in result.layers:
+        moved = layer.bytes["dram"]
+        assert layer.minimum_bytes <= moved.read + moved.write, layer.name
+    assert result.totals.floor_cycles <= result.totals.cycles
