@@ -190,6 +190,15 @@ REFUSED = [
         {},
         "3 query heads are no multiple of 2 KV heads",
     ),
+    *(
+        (
+            "Attention",
+            ((1, 3, 2, 8), (1, 3, 5, 8), (1, 3, 5, 8), mask),
+            {},
+            f"attn_mask {list(mask)} does not broadcast to [batch, heads, queries, keys]",
+        )
+        for mask in ((2, 6), (3, 5), (1, 2, 2, 5), (2, 3, 2, 5), (1, 1, 1, 2, 5))
+    ),
     ("RotaryEmbedding", ((1, 2, 8), (1, 2, 3), (1, 2, 3)), {"num_heads": 2}, "cos_cache (1, 2, 3)"),
     ("Conv", ((1, 4, 8), (4, 3, 3)), {}, "4 channels, 1 groups and weight (4, 3, 3) do not fit"),
     ("ScatterND", ((4,), np.array([[1]]), (1,)), {"reduction": "sub"}, "reduction='sub'"),

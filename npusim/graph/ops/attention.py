@@ -75,7 +75,14 @@ class Attention(Operator):
         return s.batch, s.kv_heads, s.keys, s.head_dim if index == 1 else s.value_dim
 
     def _problems(self, node: Node, inputs: Tensors, outputs: Tensors) -> list[str]:
-        attention_shape(node, [None if t is None else t.shape for t in inputs])
+        shape = attention_shape(node, [None if t is None else t.shape for t in inputs])
+        mask = optional(inputs, 3)
+        if mask is not None and not _fits(mask.shape, shape):
+            seen = [shape.batch, shape.heads, shape.queries, shape.keys]
+            return [
+                f"attn_mask {list(mask.shape)} does not broadcast to [batch, heads, queries, keys] "
+                f"= {seen} (keys: {shape.past} past and {shape.keys - shape.past} new ones)"
+            ]
         nonpad, past = optional(inputs, 6), optional(inputs, 4)
         if (past is None) != (optional(inputs, 5) is None):
             return ["past_key and past_value go together"]
@@ -84,6 +91,17 @@ class Attention(Operator):
         if tensor(inputs, 0).size == 0 and optional(outputs, 3) is not None:
             return ["qk_matmul_output of an empty query is not supported"]
         return []
+
+
+def _fits(mask: tuple[int, ...], shape: AttentionShape) -> bool:
+    """Whether a mask broadcasts to all scores; it may end before the last keys, which it hides."""
+    full = (1,) * (4 - len(mask)) + mask
+    wanted = (shape.batch, shape.heads, shape.queries)
+    return (
+        len(mask) <= 4
+        and all(have in (1, want) for have, want in zip(full[:3], wanted, strict=True))
+        and full[3] <= max(shape.keys, 1)
+    )
 
 
 def attention_cache(shape: AttentionShape, inputs: Arrays) -> tuple[Array, Array]:
