@@ -67,7 +67,7 @@ def _must_be_given(tensor: Tensor) -> Problem:
 def _recipe(tensor: Tensor, text: str) -> Recipe:
     """The recipe that a text means; InputError if it means none or does not fit the tensor."""
     if text.endswith(".npy"):
-        return Given(_from_file(tensor, text), f"read from {Path(text).name}")
+        return _from_file(tensor, text)
     word, *numbers = text.split(":")
     counts = {"zeros": (0,), "ones": (0,), "normal": (0,), "arange": (0, 1), "randint": (2,)}
     if word not in counts:
@@ -128,25 +128,58 @@ def _limits(dtype: DType) -> tuple[float, float]:
     return (-dtype.largest - 1 if dtype.numpy.kind == "i" else 0.0), dtype.largest
 
 
-def _from_file(tensor: Tensor, text: str) -> NDArray[Any]:
-    """The array of a .npy file, which must have the tensor's shape and dtype."""
-    try:
-        array = np.load(Path(text).expanduser(), allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"{tensor.name}={text}: cannot be read: {reason}"
-        raise InputError(Problem(message, Place(FLAG), _how_to_store(tensor.dtype))) from None
-    stored = array.astype(array.dtype.newbyteorder("="), copy=False)
+def _from_file(tensor: Tensor, text: str) -> Given:
+    """The array of a .npy file, which must have the tensor's shape, and values of its kind."""
+    name = Path(text).name
+    stored = _loaded(tensor, text)
     if _is_view_of(stored.dtype, tensor.dtype):
         stored = stored.view(tensor.dtype.numpy)
-    if stored.dtype != tensor.dtype.numpy or stored.shape != tensor.shape:
+    values = _converted(stored, tensor.dtype)
+    if values is None or stored.shape != tensor.shape:
         message = (
             f"{tensor.name}={text}: the file holds {stored.dtype} {list(stored.shape)}, "
             f"input {tensor.name!r} is {tensor.dtype} {list(tensor.shape)}"
         )
-        hints = _how_to_store(tensor.dtype)
-        raise InputError(Problem(message, Place(FLAG), hints))
-    return np.ascontiguousarray(stored)
+        raise InputError(Problem(message, Place(FLAG)))
+    how = "" if values is stored else f", {stored.dtype} converted to {tensor.dtype}"
+    lost = _beyond(stored, values)
+    if lost:
+        message = f"{tensor.name}={text}: {lost:,} values are beyond the range of {tensor.dtype}"
+        raise InputError(Problem(message, Place(FLAG)))
+    return Given(np.ascontiguousarray(values), f"read from {name}{how}")
+
+
+def _loaded(tensor: Tensor, text: str) -> NDArray[Any]:
+    try:
+        array = np.load(Path(text).expanduser(), allow_pickle=False)
+    except OSError as error:
+        message = f"{tensor.name}={text}: cannot be read: {error.strerror or error}"
+        raise InputError(Problem(message, Place(FLAG))) from None
+    except (ValueError, EOFError) as error:
+        message = f"{tensor.name}={text}: cannot be read: {error}"
+        raise InputError(Problem(message, Place(FLAG), _how_to_store(tensor.dtype))) from None
+    return np.asarray(array.astype(array.dtype.newbyteorder("="), copy=False))
+
+
+def _converted(stored: NDArray[Any], wanted: DType) -> NDArray[Any] | None:
+    """The values in another dtype of their kind, floats rounded; None if the kind is another."""
+    if stored.dtype == wanted.numpy:
+        return stored
+    floats, integers = stored.dtype.kind == "f", stored.dtype.kind in "iu"
+    if (wanted.is_float and floats) or (not wanted.is_float and integers and wanted.name != "bool"):
+        with np.errstate(over="ignore"):
+            return stored.astype(wanted.numpy)
+    return None
+
+
+def _beyond(stored: NDArray[Any], values: NDArray[Any]) -> int:
+    """How many values their new dtype does not reach."""
+    if values is stored:
+        return 0
+    if stored.dtype.kind in "iu":
+        return int(np.count_nonzero(values != stored))
+    wide = values.astype(np.float64)
+    return int(np.count_nonzero(np.isfinite(stored) & ~np.isfinite(wide)))
 
 
 def _is_view_of(stored: np.dtype[Any], wanted: DType) -> bool:
@@ -163,4 +196,5 @@ def _nameless(wanted: DType) -> bool:
 def _how_to_store(wanted: DType) -> tuple[str, ...]:
     if not _nameless(wanted):
         return ()
-    return (f"store {wanted} as np.save(FILE, array.view(np.uint{8 * wanted.itemsize}))",)
+    bits = 8 * wanted.itemsize
+    return (f"store an array of {wanted} as np.save(FILE, array.view(np.uint{bits})), or as fp32",)

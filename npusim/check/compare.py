@@ -23,7 +23,8 @@ class Check:
     """The verdict on one output of one operator.
 
     `tolerance_ratio` is the largest |error| / tolerance, `max_error` the |error| there and
-    `where` its index (None if the output is empty or without error).
+    `where` its index (None if the output is empty or without error). `nonfinite` counts elements
+    that are NaN or infinite in the reference; they are only compared by kind.
     """
 
     operator: str
@@ -33,6 +34,7 @@ class Check:
     tolerance_ratio: float
     where: tuple[int, ...] | None
     message: str
+    nonfinite: int = 0
 
 
 @dataclass(frozen=True)
@@ -153,8 +155,9 @@ def _verdict(
         text = f"{what}: got shape {list(device.shape)}, expected {list(reference.shape)}"
         return Check(node.name, output, False, inf, inf, None, text)
     worst = worst_element(device, reference, _with_inputs(bound, error, of_numpy(device.dtype)))
+    wild = int(reference.size - np.count_nonzero(np.isfinite(reference)))
     if worst.index is None:
-        return Check(node.name, output, True, worst.error, worst.ratio, None, bound.note)
+        return Check(node.name, output, True, worst.error, worst.ratio, None, bound.note, wild)
     where = tuple(int(i) for i in np.unravel_index(worst.index, reference.shape))
     valid = worst.ratio <= 1
     message = bound.note
@@ -166,4 +169,4 @@ def _verdict(
             f"{worst.failed} of {reference.size} elements beyond theirs"
             + (f" ({bound.note})" if bound.note else "")
         )
-    return Check(node.name, output, valid, worst.error, worst.ratio, where, message)
+    return Check(node.name, output, valid, worst.error, worst.ratio, where, message, wild)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from npusim.api.plans import kernel_modules
 from npusim.cli import printer
-from npusim.core.catalog import Kind, listing
+from npusim.core.catalog import Kind, listing, sizes
 from npusim.core.errors import OK
+from npusim.graph.ops import operators
 from npusim.plan.kernel import kernels
 from npusim.plan.language import AUTO
 from npusim.report.table import Column, Table
@@ -29,14 +30,41 @@ def list_catalogue() -> int:
 def _parts() -> Iterator[Part]:
     for title, flag, kind in _SHELVES:
         found = [(AUTO.name, AUTO.description)] if kind == "plans" else []
-        yield _table(f"{title} ({flag} NAME):", [*found, *listing(kind)])
+        rows = [*found, *listing(kind)]
+        if kind == "workloads":
+            yield _models(f"{title} ({flag} NAME, sizes by --set):", rows)
+        else:
+            yield Table(_NAMED, tuple(rows), f"{title} ({flag} NAME):")
         yield ""
-    described = [
-        (kernel.name, f"{', '.join(kernel.operators)}: {kernel.summary}")
+    yield _kernels()
+    yield ""
+    yield f"ONNX operators (kernels above, else on the host): {', '.join(operators())}"
+
+
+_NAMED = (Column("name", 12), Column("what it is", 40))
+
+
+def _models(title: str, rows: Sequence[tuple[str, str]]) -> Table:
+    columns = (Column("name", 12), Column("what it is", 90), Column("sizes and defaults", 140))
+    return Table(columns, tuple((name, text, sizes(name)) for name, text in rows), title)
+
+
+def _kernels() -> Table:
+    columns = (
+        Column("name", 11),
+        Column("module of npusim.library.mapping.kernels", 11),
+        Column("choices", 20, head=True),
+        Column("operators", 20, head=True),
+        Column("what it does", 30, head=True),
+    )
+    rows = tuple(
+        (
+            kernel.name,
+            kernel.body.__module__.rpartition(".")[2],
+            " ".join(kernel.defaults),
+            ", ".join(kernel.operators),
+            kernel.summary,
+        )
         for kernel in kernels(kernel_modules())
-    ]
-    yield _table("kernels (for the steps of a plan):", described)
-
-
-def _table(title: str, rows: Sequence[tuple[str, str]]) -> Table:
-    return Table((Column("name", 12), Column("what it is", 40)), tuple(rows), title)
+    )
+    return Table(columns, rows, "kernels (for the steps of a plan):")

@@ -64,6 +64,9 @@ def _show(verbs: argparse._SubParsersAction[Parser]) -> None:
     things = show.add_subparsers(dest="what", metavar="WHAT", parser_class=Parser)
     hw = _verb(things, "hw", "the machine: every field, its provenance, its peaks")
     _subject(hw, model=False, machine=True)
+    hw.add_argument(
+        "--schema", action="store_true", help="the JSON schema of machine files, for editors"
+    )
     hw.add_argument("--yaml", action="store_true", help="the resolved machine as a file to edit")
     _subject(_verb(things, "model", "operators, shapes, FLOPs, bytes, what the import changed"))
     plan = _verb(things, "plan", "the plan with every choice made, as a plan file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from npusim.cli.show_model import model_parts
 from npusim.core.arguments import assignments
 from npusim.core.errors import OK, InputError, Problem
 from npusim.hw.dump import dump_yaml
+from npusim.hw.schema import json_schema
 from npusim.plan.pinned import pinned
 from npusim.program.printer import listing, summary
 from npusim.report.text import Part
@@ -53,6 +55,9 @@ def _notes(notes: list[str] | tuple[str, ...]) -> None:
 
 
 def _hw(args: Namespace) -> None:
+    if args.schema:
+        printer.write(json.dumps(json_schema(), indent=2))
+        return
     loaded, notes = load_hardware(args.hw, args.hw_set)
     _notes(notes)
     if args.yaml:

@@ -102,6 +102,17 @@ def listing(kind: Kind) -> list[tuple[str, str]]:
     return [(path.stem, _description(path)) for path in _files(kind)]
 
 
+def sizes(name: str) -> str:
+    """The sizes of a model of the catalogue and their defaults, as they are set."""
+    path = folder("workloads") / f"{name}.py"
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            given = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            texts = [f"{a.arg}={ast.unparse(d)}" if d else a.arg for a, d in given]
+            return " ".join(texts).replace("'", "").replace('"', "")
+    return ""
+
+
 def _description(path: Path) -> str:
     """The first line of a Python file's docstring, or a machine's `description`."""
     text = path.read_text("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from npusim.core.dtypes import DType
+from npusim.core.dtypes import DType, dtype, names
 from npusim.core.errors import InputError, Problem
 from npusim.graph.ir import Node, Tensor
 from npusim.graph.onnx_types import Array, element_type, of_element_type, to_proto
@@ -83,11 +83,21 @@ def _check_types(schema: Any, node: Node, inputs: Sequence[Tensor | None]) -> No
             continue
         kinds = allowed.get(formal.type_str, [formal.type_str])
         if f"tensor({_onnx_name(given.dtype)})" not in kinds:
-            raise _refused(node, inputs, f"input {formal.name} cannot be {given.dtype}")
+            why = f"input {formal.name} cannot be {given.dtype}"
+            raise _refused(node, inputs, why, *_instead(node, given.dtype, kinds))
         first = bound.setdefault(formal.type_str, given)
         variadic_mix = formal.option == formal.option.Variadic and not formal.is_homogeneous
         if first.dtype is not given.dtype and not variadic_mix:
             raise _refused(node, inputs, f"{first.name} and {given.name} must have one dtype")
+
+
+def _instead(node: Node, found: DType, kinds: Sequence[str]) -> list[str]:
+    """What may stand in the place of a dtype that is not allowed."""
+    allowed = [name for name in names() if f"tensor({_onnx_name(dtype(name))})" in kinds]
+    hints = [f"allowed: {', '.join(allowed)}"]
+    if found.name in ("int8", "uint8") and node.op in ("MatMul", "Gemm", "Conv"):
+        hints.append(f"{found} is multiplied between DequantizeLinear and QuantizeLinear")
+    return hints
 
 
 def _onnx_name(kind: DType) -> str:
@@ -156,11 +166,11 @@ def _check_use(
         raise InputError(*(_problem(node, inputs, message) for message in found))
 
 
-def _refused(node: Node, inputs: Sequence[Tensor | None], why: str) -> InputError:
-    return InputError(_problem(node, inputs, why))
+def _refused(node: Node, inputs: Sequence[Tensor | None], why: str, *hints: str) -> InputError:
+    return InputError(_problem(node, inputs, why, *hints))
 
 
-def _problem(node: Node, inputs: Sequence[Tensor | None], why: str) -> Problem:
+def _problem(node: Node, inputs: Sequence[Tensor | None], why: str, *hints: str) -> Problem:
     reason = why.replace("[ShapeInferenceError] ", "").replace("[TypeInferenceError] ", "").strip()
     given = ", ".join(f"{t.name} {list(t.shape)} {t.dtype}" for t in inputs if t is not None)
-    return at_node(node, Problem(reason, hints=(f"inputs: {given or 'none'}",)))
+    return at_node(node, Problem(reason, hints=(*hints, f"inputs: {given or 'none'}")))

@@ -68,6 +68,7 @@ def _totals(run: Run, work: Sequence[Work], validated: bool | None) -> Totals:
     ideal = sum(w.ideal_cycles for w, here in zip(work, mapped, strict=True) if here)
     done = sum(w.flops for w in work)
     by_dram = compulsory_bytes(run.graph) / machine.dram_bytes_per_cycle
+    bursts = run.timeline.dram_bursts * machine.dram.burst_bytes
     return Totals(
         cycles=cycles,
         time_s=run.seconds(cycles),
@@ -78,7 +79,8 @@ def _totals(run: Run, work: Sequence[Work], validated: bool | None) -> Totals:
         memory_stall_fraction=fraction(memory_stall(classes), run.core_cycles) or 0.0,
         validated=validated,
         bytes=memory_traffic(traffic(run.lowered.program, run.timeline.costs).sum(axis=0)),
-        dram_burst_bytes=run.timeline.dram_bursts * machine.dram.burst_bytes,
+        dram_burst_bytes=bursts,
+        dram_bandwidth_fraction=fraction(bursts, cycles * machine.dram_bytes_per_cycle) or 0.0,
         floor_cycles=float(max(ideal, by_dram)),
         instructions=len(run.lowered.program),
     )

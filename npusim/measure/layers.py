@@ -111,10 +111,12 @@ def _layer(
         runner_up=second,
         bytes=memory_traffic(moved),
         minimum_bytes=minimum_bytes(run.graph, decision.unit.nodes, run.lowered.program.tensors),
+        dram_bandwidth_fraction=_dram_share(run, moved, span),
         claim=_claim(decision),
         roofline=None if on_host else _roofline(run, work, moved, cycles),
         max_error=max_error,
         tolerance_ratio=ratio,
+        nonfinite_elements=_nonfinite(run, number),
         validated=validated,
     )
 
@@ -174,6 +176,21 @@ def _roofline(run: Run, work: Work, moved: Ints, cycles: float) -> Roofline | No
         sustained_flops_per_s=work.flops / run.seconds(cycles),
         roof="compute" if peak <= by_dram else "dram",
     )
+
+
+def _dram_share(run: Run, moved: Ints, span: tuple[int, int] | None) -> float | None:
+    """DRAM bytes of a layer over what DRAM could move from its first start to its last end."""
+    if span is None:
+        return None
+    most = (span[1] - span[0]) * run.machine.dram_bytes_per_cycle
+    return fraction(int(moved[MEMORIES[0]].sum()), most)
+
+
+def _nonfinite(run: Run, number: int) -> int | None:
+    """NaN and infinite elements of a layer's checked results."""
+    if run.verdicts is None:
+        return None
+    return sum(v.check.nonfinite for v in run.verdicts if v.layer == number)
 
 
 def _verdict(run: Run, number: int) -> tuple[bool | None, float | None, float | None]:

@@ -75,10 +75,12 @@ class LayerResult(Record):
     runner_up: str | None
     bytes: dict[str, Traffic]
     minimum_bytes: int
+    dram_bandwidth_fraction: float | None
     claim: Claim | None
     roofline: Roofline | None
     max_error: float | None
     tolerance_ratio: float | None
+    nonfinite_elements: int | None
     validated: bool | None
 
 
@@ -95,6 +97,7 @@ class Totals(Record):
     validated: bool | None
     bytes: dict[str, Traffic]
     dram_burst_bytes: int
+    dram_bandwidth_fraction: float
     floor_cycles: float
     instructions: int
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from npusim.core.errors import InputError, Place, Problem
 from npusim.graph.ir import Graph, Node
-from npusim.plan.kernel import Use
+from npusim.plan.kernel import Kernel, Use
 from npusim.plan.mistakes import kernel_line, mistake
 
 
@@ -34,6 +34,10 @@ class Step:
 
     def use(self, what: Use) -> Step:
         """Run them with this kernel and these choices."""
+        if isinstance(what, Kernel):
+            raise mistake(
+                f"use({what.name}): write {what.name}() to leave all choices to its claim"
+            )
         if not isinstance(what, Use):
             raise mistake(
                 f"use(...) takes a kernel with its choices, such as matmul(m=256), found {what!r}"

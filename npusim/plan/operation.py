@@ -15,6 +15,7 @@ from npusim.graph.recipe import Given
 from npusim.hw.machine import Machine
 from npusim.plan.chain import Chain
 from npusim.plan.epilogue import Epilogue
+from npusim.plan.mistakes import mistake
 from npusim.plan.view import View
 
 Locate = Callable[[str], View]
@@ -66,7 +67,7 @@ class Operation:
         """The operand called `formal`, which must be present."""
         tensor = self.tensor(formal)
         if tensor is None:
-            raise KeyError(f"{self.kind} {self.name} has no {formal}")
+            raise mistake(self._without(formal))
         return tensor
 
     def __getattr__(self, formal: str) -> View:
@@ -75,8 +76,13 @@ class Operation:
             raise AttributeError(formal)
         tensor = self.tensor(formal)
         if tensor is None:
-            raise AttributeError(f"{self.kind} {self.name} has no operand {formal}")
+            raise AttributeError(self._without(formal))
         return self.view(tensor.name)
+
+    def _without(self, formal: str) -> str:
+        inputs, outputs = formals(self.kind)
+        present = [name for name in (*inputs, *outputs) if _actual(self.node, name)]
+        return f"{self.kind} {self.name!r} has no operand {formal!r}; it has: {', '.join(present)}"
 
     def view(self, tensor: str) -> View:
         """Any tensor of the graph in memory (or its tap, where it never reaches memory)."""

@@ -18,7 +18,7 @@ from npusim.program.lifetimes import WRITE, Touches
 from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 from npusim.program.races import Findings
-from npusim.program.wording import buffer_text, memory_text, region_text
+from npusim.program.wording import buffer_text, layer_title, memory_text, region_text
 
 _DEEDS = ("read", "written", "shown")
 
@@ -119,8 +119,20 @@ def _undefined(program: Program, case: _Case) -> Problem:
         why += f"; the next write is #{later[0]}" if len(later) else ""
     return Problem(
         f"{_part(program, case)} is {case.deed} without a value",
-        hints=(f"{case.deed} by {describe(program, case.instruction)}", why, *case.more("reads")),
+        hints=(
+            f"{case.deed} by {describe(program, case.instruction)}",
+            why,
+            *_makers(program, writes),
+            *case.more("reads"),
+        ),
     )
+
+
+def _makers(program: Program, writes: Ints) -> tuple[str, ...]:
+    """The layers that write a buffer, the last one first."""
+    numbers = dict.fromkeys(program.instructions.layer[writes[::-1]].tolist())
+    titles = [layer_title(program.layers[number]) for number in numbers if number >= 0]
+    return (f"the buffer is written by {'; '.join(titles[:3])}",) if titles else ()
 
 
 def _overwritten(program: Program, case: _Case) -> Problem:

@@ -55,6 +55,7 @@ def _cells(layer: LayerResult) -> dict[str, Cell]:
         "runner_up": layer.runner_up,
         **_traffic(layer),
         "minimum_bytes": layer.minimum_bytes,
+        "dram_bandwidth_fraction": layer.dram_bandwidth_fraction,
         "claim_cycles": claim.cycles if claim else None,
         "claim_bytes": claim.bytes if claim else None,
         "claim_bottleneck": claim.bottleneck if claim else None,
@@ -64,6 +65,7 @@ def _cells(layer: LayerResult) -> dict[str, Cell]:
         "roof": roof.roof if roof else None,
         "max_error": layer.max_error,
         "tolerance_ratio": layer.tolerance_ratio,
+        "nonfinite_elements": layer.nonfinite_elements,
         "validated": layer.validated,
         "reason": layer.reason,
     }

@@ -34,10 +34,11 @@ def totals(result: Result) -> Iterator[str]:
             f"weights and outputs over DRAM once); the run took "
             f"{numbers.times(t.cycles, t.floor_cycles)} that"
         )
-    dram = t.bytes["dram"]
+    dram, apart = t.bytes["dram"], ", the host's apart" if result.fallbacks else ""
     yield (
         f"DRAM: {numbers.size(dram.read)} read, {numbers.size(dram.write)} written; "
-        f"{numbers.size(t.dram_burst_bytes)} in whole bursts"
+        f"{numbers.size(t.dram_burst_bytes)} in whole bursts{apart} = "
+        f"{numbers.percent(t.dram_bandwidth_fraction)} of its peak over the run"
     )
 
 
@@ -50,10 +51,25 @@ def checks(result: Result) -> Iterator[str]:
     failed = [layer for layer in checked if not layer.validated]
     if result.totals.validated:
         yield f"checks: {numbers.count(len(checked), 'layer')}, all within tolerance"
+        yield from _caveats(result)
         return
     yield f"checks: {len(failed)} of {numbers.count(len(checked), 'layer')} FAILED"
     for failure in result.failures:
         yield f"  {failure.layer}: {failure.message}"
+
+
+def _caveats(result: Result) -> Iterator[str]:
+    """What the checks could not see, and what they saw besides."""
+    wild = [layer for layer in result.layers if layer.nonfinite_elements]
+    if wild:
+        count = sum(layer.nonfinite_elements or 0 for layer in wild)
+        yield (
+            f"  {count:,} elements of {numbers.count(len(wild), 'layer')}, {wild[0].name} first, "
+            "are NaN or infinite in the reference too: of those only the kind was compared"
+        )
+    order = result.manifest.inputs.order
+    if order != "plan":
+        yield f"  order {order}: the same values as in the plan's order, in every byte"
 
 
 def claims(result: Result) -> Table | None:

@@ -108,7 +108,42 @@ def test_file_that_does_not_fit_names_both(graph, tmp_path):
     text = str(error.value)
     assert "the file holds float32 [3, 2], input 'y' is fp32 [2, 3]" in text
     assert "the file holds float32 [3, 2], input 'x' is bf16 [2, 3]" in text
-    assert "np.save(FILE, array.view(np.uint16))" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "told"),
+    [
+        ("x", np.full((2, 3), 1.001, np.float32), "read from v.npy, float32 converted to bf16"),
+        ("y", np.full((2, 3), 0.1), "read from v.npy, float64 converted to fp32"),
+        ("ids", np.array([0, 1, -5, 1 << 30]), "read from v.npy, int64 converted to int32"),
+        ("small", np.array([0, 1, 5, 255], np.int32), "read from v.npy, int32 converted to uint8"),
+    ],
+)
+def test_values_of_the_same_kind_are_converted_and_the_recipe_says_so(
+    graph, tmp_path, name, array, told
+):
+    np.save(tmp_path / "v.npy", array)
+    tensor = with_inputs(graph, {name: str(tmp_path / "v.npy")}).tensors[name]
+    assert str(tensor.recipe) == told
+    assert np.array_equal(tensor.recipe.values, array.astype(tensor.dtype.numpy))
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "told"),
+    [
+        ("y", np.full((2, 3), 1e300), "6 values are beyond the range of fp32"),
+        ("ids", np.array([0, 1, 2, 1 << 40]), "1 values are beyond the range of int32"),
+        ("small", np.array([-1, 256, 0, 1]), "2 values are beyond the range of uint8"),
+        ("ids", np.array([0.0, 1.0, 2.0, 3.0]), "the file holds float64 [4], input 'ids' is int32"),
+        ("x", np.zeros((2, 3), np.int32), "the file holds int32 [2, 3], input 'x' is bf16"),
+        ("flags", np.zeros(4, np.int32), "the file holds int32 [4], input 'flags' is bool"),
+    ],
+)
+def test_values_that_would_change_are_refused(graph, tmp_path, name, array, told):
+    np.save(tmp_path / "v.npy", array)
+    with pytest.raises(InputError) as error:
+        with_inputs(graph, {name: str(tmp_path / "v.npy")})
+    assert told in str(error.value)
 
 
 @pytest.mark.parametrize("kind", ["bf16", "fp8e4m3", "fp8e5m2"])

@@ -216,3 +216,11 @@ def test_values_at_the_ends_of_fp32_have_bounds_too(run, scale):
     y[3, 3] = y[3, 3] * np.float32(1.01) if scale else np.float32(1e-38)
     verdict = run.check("MatMul", [a, b], [y])
     assert not verdict.validated and verdict.where == (3, 3)
+
+
+def test_elements_without_a_finite_reference_are_counted(run):
+    x = np.array([np.nan, np.inf, -np.inf, 1.0], np.float32)
+    verdict = run.check("Neg", [x], [-x], Rounding(FP32))
+    assert (verdict.validated, verdict.nonfinite) == (True, 3)
+    verdict = run.check("Neg", [x], [x], Rounding(FP32))
+    assert (verdict.validated, verdict.nonfinite) == (False, 3)

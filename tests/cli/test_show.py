@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 
 import pytest
 
 from npusim.core.catalog import listing
 from npusim.hw.loader import parse_machine
+from npusim.hw.schema import json_schema
 from npusim.measure.result import Result
 
 SMALL = ("--model", "matmul", "--set", "m=64", "--set", "n=96", "--set", "k=128")
@@ -104,7 +106,16 @@ def test_list_names_everything(npusim):
         for name, text in listing(kind):
             assert re.search(rf"^{re.escape(name)} +{re.escape(text)}", out, re.M)
     assert re.search(r"^auto +every operator as", out, re.M)
-    assert re.search(r"^matmul +MatMul, Gemm: ", out, re.M)
+    assert re.search(r"^matmul +matmul +m n k grid .*MatMul, Gemm", out, re.M)
+    assert re.search(r"^flash +attention +q kv heads", out, re.M)
+    assert re.search(r"^mlp +batch=128 inputs=784 .*dtype=bf16", out, re.M)
+    assert "ONNX operators (kernels above, else on the host): Abs, Add," in out
+
+
+def test_the_schema_of_machine_files_is_printed(npusim):
+    schema = json.loads(npusim("show", "hw", "--schema").out)
+    assert schema == json_schema()
+    assert schema["$schema"].startswith("https://json-schema.org/")
 
 
 def test_export_writes_a_model_that_comes_back(npusim, tmp_path):

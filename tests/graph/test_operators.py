@@ -305,3 +305,14 @@ def test_empty_tensors_are_computed_and_checked(op, shapes, attributes):
     (verdict,) = check_operator(graph, node, {**values, **device}, Rounding(dtype("fp32")))
     assert verdict.validated and verdict.tolerance_ratio == 0
     assert flops(graph) == 0 or op == "Attention"
+
+
+def test_a_dtype_that_is_not_allowed_is_told_with_those_that_are():
+    g = GraphBuilder("int8")
+    names = [g.input(name, (4, 4), "int8") for name in ("a", "b")]
+    with pytest.raises(InputError) as error:
+        g.add("MatMul", *names, name="op")
+    text = str(error.value)
+    assert "input A cannot be int8" in text
+    assert "allowed: fp64, fp32, fp16, bf16, int64, int32, uint64, uint32" in text
+    assert "int8 is multiplied between DequantizeLinear and QuantizeLinear" in text

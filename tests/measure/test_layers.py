@@ -167,3 +167,15 @@ def test_the_peak_is_that_of_the_vector_units_where_the_arrays_are_smaller(finis
     (layer,) = made.result.layers
     assert 0.05 < layer.flop_fraction <= 1
     assert made.result.totals.floor_cycles <= made.result.totals.cycles
+
+
+def test_dram_is_never_busier_than_it_can_be(finished):
+    made = finished("llama_block", "phase=decode past=512", timing_only=True)
+    result, machine = made.result, made.machine
+    totals = result.totals
+    most = totals.cycles * machine.dram_bytes_per_cycle
+    assert totals.dram_bandwidth_fraction == totals.dram_burst_bytes / most
+    assert 0.5 < totals.dram_bandwidth_fraction <= 1
+    for layer in result.layers:
+        assert 0 <= layer.dram_bandwidth_fraction <= 1
+        assert layer.nonfinite_elements is None

@@ -108,7 +108,11 @@ MISTAKES = {
     "odd space": (lambda s: keep("x", space="sram"), ["space=\"shared\", found space='sram'"]),
     "nothing kept": (lambda s: keep(), ["keep(...) takes tensors"]),
     "no kernel": (lambda s: on("a").use("relu"), ["takes a kernel with its choices", "'relu'"]),
-    "idle step": (lambda s: Plan("p", steps=[on("a")]), ['step 0, on("a") does nothing', ".use("]),
+    "idle step": (lambda s: Plan("p", steps=[on("a")]), ['step 1, on("a") does nothing', ".use("]),
+    "not called": (
+        lambda s: on("a").use(s.relu),
+        ["use(relu): write relu() to leave all choices to its claim"],
+    ),
     "odd reason": (lambda s: on("a").because(5), ["because(...) takes a text, found 5"]),
     "no name": (lambda s: Plan(None), ["a plan's name is a text, found None"]),
     "one bound": (lambda s: Plan("p", bounds={"m": 3}), ["bounds['m'] is (lowest, highest): 3"]),

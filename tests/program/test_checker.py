@@ -240,6 +240,7 @@ def test_rows_that_nobody_wrote(sketch, npu):
     assert problem.hints[0] == f"read by {describe(s.finish(), use)}"
     assert '(rows, kernel matmul, step 1, on("first"), core 0 vector, m=4)' in problem.hints[0]
     assert problem.hints[1].startswith("none of the 1 writes of the buffer that come before")
+    assert problem.hints[2].startswith("the buffer is written by rows, kernel matmul, step 1")
 
 
 def test_a_buffer_that_nobody_writes(sketch, npu):

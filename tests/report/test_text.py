@@ -157,3 +157,29 @@ def test_csv_reads_back(result):
 )
 def test_numbers(made, expected):
     assert made == expected
+
+
+def test_elements_that_could_not_be_compared_are_counted(result):
+    layers = [y.model_copy(update={"nonfinite_elements": 0}) for y in result.layers]
+    layers[1] = layers[1].model_copy(update={"nonfinite_elements": 1200})
+    layers[2] = layers[2].model_copy(update={"nonfinite_elements": 34})
+    shown = lines_of(result.model_copy(update={"layers": tuple(layers)}))
+    (told,) = [line for line in shown if "NaN or infinite" in line]
+    assert told.startswith(f"  1,234 elements of 2 layers, {layers[1].name} first, ")
+    assert not any("NaN" in line for line in lines_of(result))
+
+
+def test_another_order_is_reported(result):
+    assert not any("order" in line for line in summary.checks(result))
+    inputs = result.manifest.inputs.model_copy(update={"order": "random:7"})
+    manifest = result.manifest.model_copy(update={"inputs": inputs})
+    told = list(summary.checks(result.model_copy(update={"manifest": manifest})))
+    assert told[1] == "  order random:7: the same values as in the plan's order, in every byte"
+
+
+def test_the_share_of_drams_peak_is_shown(result):
+    line = next(line for line in summary.totals(result) if line.startswith("DRAM: "))
+    assert "in whole bursts, the host's apart = " in line
+    assert line.endswith(
+        f"{100 * result.totals.dram_bandwidth_fraction:.1f} % of its peak over the run"
+    )
