@@ -14,7 +14,7 @@ from npusim.plan.mistakes import mistake
 from npusim.plan.room import Room
 from npusim.plan.tile import Buffer, Shape, Tile
 from npusim.plan.view import Piece
-from npusim.program.builder import HOLD, Builder
+from npusim.program.builder import Builder
 from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space
 from npusim.program.vector_isa import shape_of
 
@@ -27,6 +27,7 @@ class Emitter(Buffers):
 
     def __init__(self, builder: Builder, room: Room, loops: Loops) -> None:
         super().__init__(builder, room, loops)
+        self._copies = builder.logs[_COPY]
         self._at(0)
         self._computed: dict[Any, tuple[int, Shape]] = {}
 
@@ -45,13 +46,22 @@ class Emitter(Buffers):
                 return found
         layout = piece.layout
         slot = ring.next()
-        tile = ring.held = slot.like(layout)
+        tile = slot.known.get(layout)
+        if tile is None:
+            tile = slot.like(layout)
+        ring.held = tile
         if keep:
-            ring.loaded[piece.region] = (ring.turn, tile)
+            ring.loaded[piece.region] = tile
         if tile.dtype is not layout.dtype:
             raise self._converts(tile.dtype, layout.dtype)
         if not layout.empty:
-            self._emit(buffer.queue + 2, _COPY, tile.region, piece.region, -1)
+            builder = self.builder
+            if self._loops.moved:
+                self._arrive()
+            number = builder.count
+            stream = self._stream + buffer.queue + 2
+            self._copies.extend((number, stream, builder.point, tile.region, piece.region, -1))
+            builder.count = number + 1
         return tile
 
     def put(self, piece: Piece, tile: Tile) -> None:
@@ -125,7 +135,8 @@ class Emitter(Buffers):
         if isinstance(c, Buffer) and len(c.shape) == 2:
             if first:
                 return c.next(self.core, (rows, columns))
-            tile = c.held(self.core)
+            ring = c.rings.get(self.core)
+            tile = ring.held if ring and ring.held is not None else c.held(self.core)
         else:
             tile = self.tile(c)
         if tile.space is not Space.ACC:
@@ -165,7 +176,7 @@ class Emitter(Buffers):
         regions = [tile.region for tile in sources]
         regions += _NO_SOURCES[len(regions) :]
         constants = self.builder.immediates(numbers) if numbers else 0
-        self._emit(1, _VECTOR, number, target.region, *regions[:VECTOR_SOURCES], constants)  # type: ignore[call-arg]
+        self._emit(1, _VECTOR, number, target.region, *regions[:VECTOR_SOURCES], constants)
         return target
 
     def _clipped(self, leaves: Sequence[Operand]) -> list[Tile]:
@@ -203,7 +214,7 @@ class Emitter(Buffers):
         tile = self.tile(source)
         if tile.shape != piece.shape:
             raise mistake(f"holds: {tile} is not a piece of shape {piece.shape}")
-        self.builder.note(HOLD, piece.region, tile.region)
+        self.builder.hold(piece.region, tile.region)
 
     # ---------------------------------------------------------------- inside
 
@@ -212,24 +223,17 @@ class Emitter(Buffers):
         self.core = core
         self._stream = core * (2 + self._queues)
 
-    def _emit(
-        self,
-        unit: int,
-        kind: int,
-        a: int,
-        b: int,
-        c: int,
-        d: int = 0,
-        e: int = 0,
-        f: int = 0,
-        g: int = 0,
-    ) -> None:
+    def _emit(self, unit: int, kind: int, *operands: int) -> None:
         builder = self.builder
         if self._loops.moved:
-            self._loops.moved = False
-            builder.at(self._loops.indices)
-        builder.log.extend((self._stream + unit, kind, builder.point, a, b, c, d, e, f, g))
+            self._arrive()
+        builder.logs[kind].extend((builder.count, self._stream + unit, builder.point, *operands))
         builder.count += 1
+
+    def _arrive(self) -> None:
+        """What follows is emitted at other loop indices than before."""
+        self._loops.moved = False
+        self.builder.at(self._loops.indices)
 
 
 def _dim(tile: Tile, rank: int, d: int) -> int:

@@ -99,7 +99,9 @@ class Tile(Operand):
 class Slot:
     """One of the places of a buffer on one core."""
 
-    __slots__ = ("buffer", "builder", "known", "number")
+    __slots__ = ("after", "buffer", "builder", "known", "number")
+
+    after: Slot  # the one taken next
 
     def __init__(self, builder: Builder, buffer: Buffer, number: int) -> None:
         self.builder = builder
@@ -138,28 +140,28 @@ class Slot:
 class Ring:
     """The slots of a buffer on one core, the tile written last, and which regions lie there."""
 
-    __slots__ = ("held", "loaded", "slots", "turn")
+    __slots__ = ("held", "loaded", "slot")
 
     def __init__(self, slots: list[Slot]) -> None:
-        self.slots = slots
-        self.turn = len(slots) - 1
+        for slot, after in zip(slots, [*slots[1:], slots[0]], strict=True):
+            slot.after = after
+        self.slot = slots[-1]  # taken last
         self.held: Tile | None = None
-        self.loaded: dict[int, tuple[int, Tile]] = {}
+        self.loaded: dict[int, Tile] = {}
 
     def find(self, region: int) -> Tile | None:
         """The tile that still holds a loaded region of a tensor."""
         known = self.loaded.get(region)
-        if known is None:
-            return None
-        self.held = known[1]
-        return known[1]
+        if known is not None:
+            self.held = known
+        return known
 
     def next(self) -> Slot:
         """Take the next slot; what it held is gone."""
-        turn = self.turn = (self.turn + 1) % len(self.slots)
+        slot = self.slot = self.slot.after
         if self.loaded:
-            self.loaded = {r: at for r, at in self.loaded.items() if at[0] != turn}
-        return self.slots[turn]
+            self.loaded = {r: tile for r, tile in self.loaded.items() if tile.slot is not slot}
+        return slot
 
 
 class Buffer(Operand):

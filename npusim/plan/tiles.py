@@ -26,7 +26,7 @@ from npusim.plan.partial import add_parts
 from npusim.plan.room import Room
 from npusim.plan.tile import Buffer
 from npusim.plan.view import Piece
-from npusim.program.builder import WAIT, Builder
+from npusim.program.builder import Builder
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -81,7 +81,7 @@ class Tiles(Emitter):
     def wait(self, *events: int) -> None:
         """The instruction emitted next waits for these events."""
         for event in events:
-            self.builder.note(WAIT, event)
+            self.builder.wait(event)
 
     # ---------------------------------------------------------------- work for the cores
 

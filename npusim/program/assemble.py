@@ -1,4 +1,4 @@
-"""From the builder's flat log to frozen columns: one pass per kind, all in numpy."""
+"""From the builder's logs to frozen columns: one pass per kind, all in numpy."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from npusim.program.program import (
 )
 from npusim.program.uses import first_and_last_use, kept_stationary
 
-_HOLD, _WAIT = 16, 17
-_STREAM, _KIND, _POINT, _A = 0, 1, 2, 3
+_NUMBER, _STREAM, _POINT, _A = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,9 @@ class Draft:
 
     cores: int
     streams: tuple[Stream, ...]
-    log: Ints
+    logs: Mapping[Kind, Ints]
+    holds: Ints
+    waits: Ints
     points: Ints
     buffers: Ints
     buffer_names: tuple[str, ...]
@@ -56,22 +57,17 @@ class Draft:
 
 def assemble(draft: Draft) -> Program:
     """The program of a draft, with its edges."""
-    log = draft.log
-    real = log[:, _KIND] < _HOLD
-    number = np.cumsum(real) - 1
-    rows = log[real]
-    kinds = rows[:, _KIND]
-    buffers = _buffers(draft)
+    buffers, instructions = _buffers(draft), _instructions(draft)
     program = Program(
         buffers=buffers,
         regions=_regions(draft, buffers),
-        instructions=_instructions(draft, rows),
-        edges=Edges(np.zeros(len(rows) + 1, np.int64), _none(), _none()),
-        copies=_copies(rows[kinds == Kind.COPY]),
-        mmas=_mmas(rows[kinds == Kind.MMA]),
-        vectors=_vectors(rows[kinds == Kind.VECTOR], draft.immediates),
+        instructions=instructions,
+        edges=Edges(np.zeros(len(instructions.kind) + 1, np.int64), _none(), _none()),
+        copies=_copies(draft.logs[Kind.COPY]),
+        mmas=_mmas(draft.logs[Kind.MMA]),
+        vectors=_vectors(draft.logs[Kind.VECTOR], draft.immediates),
         hosts=_hosts(draft),
-        holds=_holds(log, number),
+        holds=Holds(*(draft.holds[:, i].copy() for i in range(3))),
         points=draft.points,
         expressions=draft.expressions,
         layers=tuple(layer for _, layer in draft.layers),
@@ -81,15 +77,15 @@ def assemble(draft: Draft) -> Program:
         initial=draft.initial,
         cores=draft.cores,
     )
-    return _with_edges(program, draft, _waits(log, number))
+    return _with_edges(program, draft)
 
 
-def _with_edges(program: Program, draft: Draft, waits: tuple[Ints, Ints]) -> Program:
+def _with_edges(program: Program, draft: Draft) -> Program:
     by_hand = np.zeros(len(program), np.bool_)
     for begin, end in draft.by_hand:
         by_hand[begin:end] = True
     touched = accesses(program)
-    holds = program.holds
+    holds, waits = program.holds, (draft.waits[:, 0], draft.waits[:, 1])
     edges, after = find_hazards(
         program, touched, Orders(by_hand, *waits, holds.source, holds.after)
     )
@@ -127,15 +123,17 @@ def _regions(draft: Draft, buffers: Buffers) -> Regions:
     )
 
 
-def _instructions(draft: Draft, rows: Ints) -> Instructions:
-    kinds = rows[:, _KIND].copy()
-    row = np.zeros(len(rows), np.int64)
-    for kind in Kind:
-        mine = kinds == kind
-        row[mine] = np.arange(mine.sum())
+def _instructions(draft: Draft) -> Instructions:
+    """Every instruction's kind, stream and point, and its row among those of its kind."""
+    count = sum(len(log) for log in draft.logs.values())
+    stream, kinds, row, point = (np.zeros(count, np.int64) for _ in range(4))
+    for kind, log in draft.logs.items():
+        who = log[:, _NUMBER]
+        stream[who], point[who] = log[:, _STREAM], log[:, _POINT]
+        kinds[who], row[who] = kind, np.arange(len(who))
     starts = np.array([first for first, _ in draft.layers], np.int64)
-    layer = np.searchsorted(starts, np.arange(len(rows)), side="right") - 1
-    return Instructions(rows[:, _STREAM].copy(), kinds, row, layer, rows[:, _POINT].copy())
+    layer = np.searchsorted(starts, np.arange(count), side="right") - 1
+    return Instructions(stream, kinds, row, layer, point)
 
 
 def _copies(rows: Ints) -> Copies:
@@ -167,14 +165,3 @@ def _hosts(draft: Draft) -> Hosts:
 
 def _pointers(groups: list[tuple[int, ...]]) -> Ints:
     return np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
-
-
-def _holds(log: Ints, number: Ints) -> Holds:
-    mine = log[:, _KIND] == _HOLD
-    return Holds(number[mine], log[mine, _A].copy(), log[mine, _A + 1].copy())
-
-
-def _waits(log: Ints, number: Ints) -> tuple[Ints, Ints]:
-    """Edges placed by hand: (the instruction that follows the WAIT row, what it waits for)."""
-    mine = log[:, _KIND] == _WAIT
-    return number[mine] + 1, log[mine, _A].copy()

@@ -1,7 +1,7 @@
-"""Writes a tile program: buffers, regions and one flat row of integers per instruction.
+"""Writes a tile program: buffers, regions and one row of integers per instruction.
 
-A row is (stream, kind, point, seven operands). Python only appends to an integer array; columns,
-edges and hazards are made from it afterwards, all at once.
+A row is (number, stream, point, operands) in the log of its kind. Python only appends to integer
+arrays; columns, edges and hazards are made from them afterwards, all at once.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from npusim.core.dtypes import DType, names
 from npusim.program.assemble import Draft, assemble
-from npusim.program.kinds import LOOPS, RANK, VECTOR_IMMEDIATES, Kind, Space, Unit
+from npusim.program.kinds import LOOPS, RANK, VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space, Unit
 from npusim.program.program import Layer, Program, Stream
 
-#: Rows of the log that are no instructions.
-HOLD, WAIT = 16, 17
-#: Integers in one row of the log.
-WIDTH = 10
+#: Operands of each kind of instruction; of a vector one the expression, the destination, its
+#: sources and the immediates.
+OPERANDS = {Kind.COPY: 3, Kind.MMA: 6, Kind.VECTOR: 3 + VECTOR_SOURCES, Kind.HOST: 1}
 #: Sizes, then strides of all dimensions, and how many of them index matrix rows.
 Box = tuple[int, ...]
 _DTYPE_CODE = {name: code for code, name in enumerate(names())}
@@ -36,7 +35,7 @@ class Builder:
         self.dma_queues = dma_queues
         self.streams = _streams(cores, dma_queues)
         self.count = 0
-        self.log = array("q")
+        self.logs = {int(kind): array("q") for kind in OPERANDS}
         self.point = -1
         self._points = array("q")
         self._buffers: list[tuple[int, int, int, int, int, int]] = []
@@ -49,6 +48,8 @@ class Builder:
         self._hosts: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []
         self._layers: list[tuple[int, Layer]] = []
         self._by_hand: list[tuple[int, int]] = []
+        self._holds: list[tuple[int, int, int]] = []
+        self._waits: list[tuple[int, int]] = []
         self._tensors: dict[str, int] = {}
         self._taps: dict[str, int] = {}
         self._initial: list[str] = []
@@ -111,27 +112,22 @@ class Builder:
 
     # ---------------------------------------------------------------- instructions
 
-    def emit(
-        self,
-        stream: int,
-        kind: int,
-        a: int = 0,
-        b: int = 0,
-        c: int = 0,
-        d: int = 0,
-        e: int = 0,
-        f: int = 0,
-        g: int = 0,
-    ) -> int:
-        """Append one instruction; returns its number."""
-        self.log.extend((stream, kind, self.point, a, b, c, d, e, f, g))
-        number = self.count
+    def emit(self, stream: int, kind: Kind, *operands: int) -> int:
+        """Append one instruction, operands left out being 0; returns its number."""
+        number, missing = self.count, OPERANDS[kind] - len(operands)
+        if missing < 0:
+            raise ValueError(f"{kind.name} has {OPERANDS[kind]} operands, not {len(operands)}")
+        self.logs[int(kind)].extend((number, stream, self.point, *operands, *(0,) * missing))
         self.count = number + 1
         return number
 
-    def note(self, kind: int, a: int, b: int = 0) -> None:
-        """Append a row that is no instruction: HOLD (tap, source) or WAIT (instruction)."""
-        self.log.extend((0, kind, self.point, a, b, 0, 0, 0, 0, 0))
+    def hold(self, tap: int, source: int) -> None:
+        """After the instruction emitted last, `source` shows what the region `tap` stands for."""
+        self._holds.append((self.count - 1, tap, source))
+
+    def wait(self, instruction: int) -> None:
+        """The instruction emitted next waits for this one."""
+        self._waits.append((self.count, instruction))
 
     def at(self, indices: Sequence[int]) -> None:
         """Loop indices of the instructions that follow; LOOPS of them, and more are ignored."""
@@ -180,7 +176,12 @@ class Builder:
             Draft(
                 cores=self.cores,
                 streams=self.streams,
-                log=np.array(self.log, np.int64).reshape(-1, WIDTH),
+                logs={
+                    kind: np.array(self.logs[int(kind)], np.int64).reshape(-1, 3 + operands)
+                    for kind, operands in OPERANDS.items()
+                },
+                holds=np.array(self._holds, np.int64).reshape(-1, 3),
+                waits=np.array(self._waits, np.int64).reshape(-1, 2),
                 points=np.array(self._points, np.int64).reshape(-1, LOOPS),
                 buffers=np.array(self._buffers, np.int64).reshape(-1, 6),
                 buffer_names=tuple(self._buffer_names),

@@ -21,7 +21,7 @@ from npusim.machine.functional import Executed, Functional
 from npusim.machine.order import shuffled
 from npusim.machine.timeline import Timeline
 from npusim.machine.timing import time_program
-from npusim.program.builder import WAIT, Builder
+from npusim.program.builder import Builder
 from npusim.program.kinds import Kind, Space
 from npusim.program.program import Layer, Program
 
@@ -100,7 +100,7 @@ class Bench:
 
     def emit(self, core: int, unit: int, kind: int, *operands: int, after: Any = ()) -> int:
         for event in [after] if isinstance(after, int) else after:
-            self.builder.note(WAIT, event)
+            self.builder.wait(event)
         return self.builder.emit(core * (2 + self.queues) + unit, kind, *operands)
 
     def copy(
@@ -160,7 +160,7 @@ class Bench:
         self, reads: Sequence[int], writes: Sequence[int], elements: int = 1, after: Any = ()
     ) -> int:
         for event in [after] if isinstance(after, int) else after:
-            self.builder.note(WAIT, event)
+            self.builder.wait(event)
         return self.builder.host("host", reads, writes, elements)
 
     # ------------------------------------------------------------ probes

@@ -11,7 +11,6 @@ from npusim.core.errors import IllegalProgram
 from npusim.graph.builder import GraphBuilder
 from npusim.machine.functional import Functional
 from npusim.machine.order import emitted, shuffled, stream_rows
-from npusim.program.builder import HOLD
 from npusim.program.kinds import Space
 
 X, Y = ("source", 0), ("source", 1)
@@ -172,7 +171,7 @@ def tapped(b):
     b.builder.tap("seen", tap)
     b.copy(tile, b.tensor("x", (4, 4)))
     b.vec(("add", X, X), tile, tile)
-    b.builder.note(HOLD, tap, tile)
+    b.builder.hold(tap, tile)
     b.vec(("add", X, X), tile, tile)
     b.copy(b.tensor("y", (4, 4), initial=False), tile)
     return tap

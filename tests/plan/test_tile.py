@@ -108,7 +108,7 @@ def test_every_core_has_its_own_slots(stage):
     room = s.t.sram("fp32", 1, 6)
     for core, m in s.t.deal(x.m.spans(1)):
         s.t.load(room, x[m, slice(0, 6)])
-        assert s.t.tile(room).slot is room.rings[core].slots[0]
+        assert s.t.tile(room).slot is room.rings[core].slot
     program = s.finish()
     assert program.buffers.core[program.buffers.space == Space.SRAM].tolist() == [0, 1, 2, 3]
 

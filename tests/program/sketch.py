@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from npusim.core.dtypes import dtype
-from npusim.program.builder import HOLD, WAIT, Builder
+from npusim.program.builder import Builder
 from npusim.program.kinds import LOOPS, Kind, Space
 from npusim.program.program import Edges, Layer, Program
 
@@ -107,10 +107,10 @@ class Sketch:
 
     def wait(self, *instructions: int) -> None:
         for instruction in instructions:
-            self.builder.note(WAIT, instruction)
+            self.builder.wait(instruction)
 
     def hold(self, tap: int, tile: int) -> None:
-        self.builder.note(HOLD, tap, tile)
+        self.builder.hold(tap, tile)
 
     def _mark(self) -> None:
         if self._hand:
