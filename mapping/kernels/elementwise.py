@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from npusim import Claim, Graph, Hardware, Node, Operation, Tiles, Unsuited, kernel, pow2
+from npusim import Claim, Graph, Hardware, Node, Operation, Tiles, kernel, pow2
 from npusim.plan.chain import Chain
 from npusim.plan.elementwise import names, refusal
 from npusim.plan.evaluate import evaluate, steps
@@ -97,9 +97,6 @@ def _shape(op: Operation) -> Shape:
 def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     chain, shape = Chain(op.graph, op.nodes), _shape(op)
     operands = chain.loaded
-    wide = [t.name for t in (*(o.tensor for o in operands), op.result) if t.dtype.name == "fp64"]
-    if wide:
-        raise Unsuited(f"the vector unit computes in fp32, {wide[0]} is fp64")
     rows, columns = np.minimum(c.rows, shape.rows), np.minimum(c.columns, shape.columns)
     counts = (*shape.sizes[:-2], -(-shape.rows // rows), -(-shape.columns // columns))
     tiles, elements = -(-prod(counts) // hw.cores), rows * columns

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from npusim.core.errors import InputError, Problem, choose_from, source_place
 from npusim.core.modules import placing_errors
 from npusim.graph.ir import Graph, Node
+from npusim.graph.ops import operator
 from npusim.plan.claim import Claim
 from npusim.plan.grid import Splits
 from npusim.plan.hardware import Hardware
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: What a choice may count to: more does not fit the arrays that claims work with.
 _LARGEST = (1 << 31) - 1
+#: Families of operators that change no value.
+_MOVING = ("movement", "gather", "view")
 Options = Sequence[Any] | Splits
 Body = Callable[..., None]
 Pricing = Callable[[Operation, Hardware, Any], Claim]
@@ -106,7 +109,10 @@ class Kernel:
     def price(self, op: Operation, hw: Hardware, points: Any) -> Claim:
         """The claim for these points; errors as those of the body."""
         if self.pricing is None:
-            raise Unsuited(f"kernel {self.name} states no claim")
+            raise Unsuited(f"kernel {self.name} states no claim: attach one by @{self.name}.claim")
+        wide = _too_wide(op)
+        if wide:
+            raise Unsuited(f"the machine computes in fp32 at most, {wide} is fp64")
         with _blaming(self.pricing):
             return self.pricing(op, hw, points)
 
@@ -164,6 +170,17 @@ def kernel(
         return Kernel(body.__name__, body, operators, dict(space or {}), group, find, defaults)
 
     return declare
+
+
+def _too_wide(op: Operation) -> str | None:
+    """An operand or result that no unit can compute with; those that only move may be any."""
+    for node in op.nodes:
+        if operator(node.op).family in _MOVING:
+            continue
+        for tensor in (*op.graph.operand_tensors(node), *op.graph.result_tensors(node)):
+            if tensor is not None and tensor.dtype.name == "fp64":
+                return tensor.name
+    return None
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def _row(layer: LayerResult) -> tuple[str, ...]:
         numbers.percent(layer.pe_utilization),
         _stall(layer),
         _bottleneck(layer),
-        numbers.error(layer.max_error),
+        _exact(layer) or numbers.error(layer.max_error),
         numbers.error(layer.tolerance_ratio),
         verdict(layer.validated),
     )
@@ -94,6 +94,11 @@ def _short(choice: object) -> str:
 def verdict(validated: bool | None) -> str:
     """A check's outcome in a word."""
     return {True: "pass", False: "FAIL", None: numbers.NONE}[validated]
+
+
+def _exact(layer: LayerResult) -> str:
+    """Integers and moved data have no error to tell: they are right or wrong."""
+    return "exact" if layer.validated and layer.max_error is None else ""
 
 
 def _mark(layer: LayerResult) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from npusim import GraphBuilder, Plan, on
+from npusim.api.plans import load_plan
 from npusim.core.errors import NO_PLAN, NoPlan
 from npusim.graph.recipe import Arange
 from npusim.plan.select import select
@@ -143,3 +144,16 @@ def test_selection_is_the_same_whatever_the_kernels_order(samples, npu):
     forwards = decisions(samples, npu, samples.relu_graph())
     backwards = decisions(samples, npu, samples.relu_graph(), kernels=samples.KERNELS[::-1])
     assert [d.kernel_name for d in forwards] == [d.kernel_name for d in backwards]
+
+
+@pytest.mark.parametrize(("kind", "how"), [("fp32", "kernel"), ("fp64", "host")])
+def test_no_unit_computes_in_fp64(npu, kind, how):
+    """But copies move any bytes."""
+    g = GraphBuilder("wide")
+    x = g.input("x", (8, 16), kind)
+    names = [g.add("Relu", x, name="relu"), g.add("Sqrt", x, name="sqrt")]
+    turned = g.add("Transpose", x, name="turned", perm=[1, 0])
+    found = select(g.build([*names, turned]), npu(), Plan("auto"), load_plan("auto").kernels)
+    assert {d.unit.name: d.how for d in found} == {"relu": how, "sqrt": how, "turned": "kernel"}
+    if how == "host":
+        assert all("fp32 at most, x is fp64" in d.reason for d in found if d.how == "host")

@@ -183,3 +183,12 @@ def test_the_share_of_drams_peak_is_shown(result):
     assert line.endswith(
         f"{100 * result.totals.dram_bandwidth_fraction:.1f} % of its peak over the run"
     )
+
+
+def test_results_without_an_error_to_tell_are_exact(result):
+    def cells(**changed):
+        layer = result.layers[0].model_copy(update={"max_error": None, **changed})
+        return layer_table(result.model_copy(update={"layers": (layer,)})).rows[0][-3:]
+
+    assert cells(tolerance_ratio=None, validated=True) == ("exact", "-", "pass")
+    assert cells(tolerance_ratio=None, validated=False) == ("-", "-", "FAIL")
