@@ -107,7 +107,8 @@ def price(claim: Claim, machine: Machine) -> Priced:
     dram = moved / machine.dram_bytes_per_cycle / dram_efficiency(machine.dram, c["run_bytes"])
     port = (c["dram_read_bytes"] / machine.cores + c["gathered_bytes"]) / _port(machine)
     compute = np.maximum(c["matrix_cycles"], c["vector_cycles"])
-    turns = c["rounds"] * _turn_cycles(machine) + np.maximum(dram, port) + compute
+    drain = np.where(c["matrix_cycles"] > 0, _drain_cycles(machine), 0)
+    turns = c["rounds"] * (_turn_cycles(machine) + drain) + np.maximum(dram, port) + compute
     parts = np.stack(
         [
             c["matrix_cycles"],
@@ -136,6 +137,12 @@ def _turn_cycles(machine: Machine) -> float:
     core = machine.core
     sequencer = core.sequencer.signal_cycles + core.sequencer.wait_cycles
     return dram_round_trip_cycles(machine) + core.dma.descriptor_cycles + 2 * sequencer
+
+
+def _drain_cycles(machine: Machine) -> int:
+    """From the last row's entry into the array to its result; until then its operands are held."""
+    matrix = machine.core.matrix
+    return matrix.rows + matrix.columns - 2 if matrix.fold_overlap == "pipelined" else 0
 
 
 def _port(machine: Machine) -> float:
