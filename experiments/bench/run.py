@@ -71,7 +71,7 @@ def _gemm() -> Iterator[Row]:
     )
     yield Row(
         "GEMM 2048^3, speed of the engine",
-        "the same, timing alone",
+        "python experiments/bench/run.py (engine.speed: costs, walks, events and timeline alone)",
         f"{found.cycles_per_cpu_s / 1e6:.1f} M cycles per CPU s "
         f"({found.bursts / found.cpu_s / 1e6:.1f} M bursts, "
         f"{found.instructions / found.cpu_s / 1e6:.2f} M instructions)",
@@ -89,7 +89,7 @@ def _emission() -> Iterator[Row]:
         found = emission(model, sizes, plan)
         yield Row(
             f"emission with edges, {what}",
-            f"emission.emission({model!r}, ..., {Path(plan).stem!r})",
+            f"python experiments/bench/run.py (emission.emission, plan {Path(plan).stem})",
             f"{found.us:.2f} us an instruction ({found.instructions} instructions)",
             "2 us",
         )
