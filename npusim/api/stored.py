@@ -24,7 +24,10 @@ def find_result(out: Path) -> Path:
 
 
 def read_result(path: Path) -> Result:
-    """The result in a results folder or a result.json. Raises InputError if it is none."""
+    """The result in a results folder, the latest below MODEL@HARDWARE, or a result.json.
+
+    Raises InputError if it is none.
+    """
     file = _document(path)
     try:
         text = file.read_text("utf-8")
@@ -41,7 +44,9 @@ def read_result(path: Path) -> Result:
 
 
 def _document(path: Path) -> Path:
-    """The file itself; `latest` may be a file that names a folder."""
+    """The file itself; `latest` may be a file that names a folder, and stands for its own."""
+    if (path / LATEST).exists():
+        path = path / LATEST
     if path.name == LATEST and path.is_file():
         path = path.parent / path.read_text("utf-8").strip()
     return path / FILE if path.is_dir() else path

@@ -63,6 +63,7 @@ def test_latest_leads_to_the_last_run(ask):
         ["latest", first.folder.name, second.folder.name]
     )
     assert read_result(latest) == second.result
+    assert read_result(latest.parent) == second.result
     assert find_result(first.folder.parents[1]) == second.folder
 
 
