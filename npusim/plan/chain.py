@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -151,13 +151,3 @@ def _aligned(graph: Graph, node: Node, index: int, tensor: Tensor, rank: int) ->
     else:
         shape = tensor.shape
     return (1,) * (rank - len(shape)) + shape
-
-
-def bytes_per_element(operands: Sequence[Operand]) -> int:
-    """Bytes of one element of each operand."""
-    return sum(operand.tensor.dtype.itemsize for operand in operands)
-
-
-def size_bytes(operands: Sequence[Operand]) -> int:
-    """Bytes of all operands."""
-    return sum(prod(o.shape) * o.tensor.dtype.itemsize for o in operands)

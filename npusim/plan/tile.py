@@ -209,12 +209,6 @@ class Buffer(Operand):
         tile = ring.held = ring.next().tile(shape)
         return tile
 
-    def next_like(self, core: int, layout: Layout) -> Tile:
-        """Take the next slot for a piece of this layout."""
-        ring = self.rings.get(core) or self.ring(core)
-        tile = ring.held = ring.next().like(layout)
-        return tile
-
     def held(self, core: int) -> Tile:
         """The tile written last on this core."""
         tile = self.ring(core).held

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.core.hashing import content_hash
-from npusim.program.kinds import Kind, Space, Unit
+from npusim.program.kinds import Kind, Unit
 
 Ints = NDArray[np.int64]
 
@@ -257,8 +257,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return value
-
-
-def memory_names(spaces: Ints) -> list[str]:
-    """Lower-case names of memories, as results print them."""
-    return [Space(int(space)).name.lower() for space in spaces]

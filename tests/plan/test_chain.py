@@ -7,7 +7,7 @@ import pytest
 
 from npusim import GraphBuilder, Grid
 from npusim.core.dtypes import dtype
-from npusim.plan.chain import Chain, bytes_per_element, size_bytes
+from npusim.plan.chain import Chain
 from npusim.plan.epilogue import Epilogue
 from npusim.plan.expression import Expression, Operand
 from npusim.program.kinds import VECTOR_SOURCES
@@ -81,12 +81,6 @@ def test_absent_inputs_keep_their_positions():
     assert isinstance(value, Expression)
     assert value.operation == "min"
     assert value.operands[1] == 3.0
-
-
-def test_bytes_of_operands():
-    chain = Chain(bias_graph(), bias_graph().nodes)
-    assert bytes_per_element(chain.loaded) == 8
-    assert size_bytes(chain.loaded) == (32 + 8) * 4
 
 
 # ---------------------------------------------------------------- epilogues

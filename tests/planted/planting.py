@@ -222,6 +222,15 @@ class Mistake:
         return f"step 1, {word}({named})"
 
 
+def planted(
+    graph: Any, kernel: str, choices: dict[str, Any], where: tuple[str, str], wrong: str,
+    more: dict[str, Any],
+) -> Mistake:  # fmt: skip
+    """A row of a table of mistakes; `where` is the file and the right text in it."""
+    file, right = where
+    return Mistake(graph, kernel, choices, file, right, wrong, **more)
+
+
 def assert_found(bench: Any, folder: Path, mistake: Mistake) -> Found:
     """The right kernel passes; with the mistake in it, the message tells what, where and when."""
     graph, m = _graph(bench, mistake.graph), mistake

@@ -88,6 +88,5 @@ MISTAKES = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_is_found(bench, plant, tmp_path, name):
-    graph, choices, (file, right), wrong, more = MISTAKES[name]
-    mistake = plant.Mistake(graph, "flash", choices, file, right, wrong, **more)
-    plant.assert_found(bench, tmp_path, mistake)
+    graph, *more = MISTAKES[name]
+    plant.assert_found(bench, tmp_path, plant.planted(graph, "flash", *more))

@@ -140,6 +140,4 @@ MISTAKES = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_is_found(bench, plant, tmp_path, name):
-    graph, kernel, choices, (file, right), wrong, more = MISTAKES[name]
-    mistake = plant.Mistake(graph, kernel, choices, file, right, wrong, **more)
-    plant.assert_found(bench, tmp_path, mistake)
+    plant.assert_found(bench, tmp_path, plant.planted(*MISTAKES[name]))
