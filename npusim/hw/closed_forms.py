@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from npusim.hw.dram import Dram
-from npusim.hw.machine import Machine, Matrix, Vector
+from npusim.hw.machine import Machine
+from npusim.hw.matrix import Matrix
+from npusim.hw.vector import Vector
 
 Stationary = Literal["A", "B"]
 Ints = NDArray[np.int64]

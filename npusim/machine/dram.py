@@ -318,6 +318,21 @@ def access(
     return accepted + p.cwl, accepted - t
 
 
+@jit_inline
+def access_all(
+    t: int, address: int, size: int, writes: bool, p: DramParams, s: Ints
+) -> tuple[int, int]:
+    """An access of any size, cut where it crosses a granule; (end, ticks waited)."""
+    end, waited = t, 0
+    while size > 0:
+        piece = min(size, p.granule_bytes - address % p.granule_bytes)
+        done, wait = access(t, address, piece, writes, p, s)
+        end, waited = max(end, done), max(waited, wait)
+        address += piece
+        size -= piece
+    return end, waited
+
+
 @jit
 def flush(t: int, p: DramParams, s: Ints) -> int:
     """Drain all channels at the end of a program; returns when the last data has moved."""

@@ -7,12 +7,14 @@ ports, network and DRAM request by request. All times are ticks of the machine's
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine import dma, dram, noc
+from npusim.machine import dma, dram, path
 from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
 from npusim.machine.dram import DramParams
 from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
-from npusim.machine.noc import NetworkParams
+from npusim.machine.network import NetworkParams
+from npusim.machine.scratchpad import ScratchpadParams
+from npusim.machine.shared import SharedParams
 from npusim.machine.state import CoreParams
 from npusim.program.kinds import RANK, Kind, Unit
 from npusim.program.program import Ints
@@ -27,7 +29,8 @@ _EVENTS, _SEGMENTS, _COMPLETED, _HEAP = s.EVENTS, s.SEGMENTS, s.COMPLETED, s.HEA
 def simulate(
     work: Ints, users: Ints, order: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, rings: Ints, segments: Ints, heap: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
+    m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip
     """Run the program to its end (or until nothing can start); returns the last tick."""
     now = 0
@@ -54,7 +57,7 @@ def simulate(
         else:
             issued = _issue(
                 i, stream, now, work, walk, rows, trace, streams, cores, segments, counts,
-                p, d, ds, n, ns,
+                p, d, ds, n, ns, h, hs, m, ms,
             )  # fmt: skip
             later = _next_issue(stream, issued, rings, streams, p)
             if _advance(stream, work[i, s.W_ROW], walk, streams):
@@ -218,7 +221,8 @@ def _note(i: int, until: int, why: int, trace: Ints, segments: Ints, counts: Int
 def _issue(
     i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, segments: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
+    m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip
     """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
     core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
@@ -233,10 +237,10 @@ def _issue(
     for unit in range(2):
         if cores[core, s.C_UNTIL + unit] > now:
             banks -= cores[core, s.C_RATE + unit]
-    finish, waited, why = noc.transfer(
+    finish, waited, why = path.transfer(
         issue, far, streams[stream, s.S_NEAR] + offset, size, walk[row, dma.FROM],
         walk[row, dma.TO], core, walk[row, dma.FROM_CORE], walk[row, dma.TO_CORE],
-        walk[row, dma.DENSE], max(banks, p.sram_bytes_per_cycle // 3), d, ds, n, ns,
+        walk[row, dma.DENSE], max(banks, p.sram_bytes_per_cycle // 3), d, ds, n, ns, h, hs, m, ms,
     )  # fmt: skip
     _explain(i, stream, now, issue, finish, waited, why, row, walk, trace, streams, segments,
              counts)  # fmt: skip
@@ -275,7 +279,7 @@ def _explain(
     if trace[i, s.T_REQUESTS] == 1:
         if issue > now:
             _note(i, issue, _QUEUE, trace, segments, counts)
-        idle = noc.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
+        idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
         _note(i, free, idle, trace, segments, counts)
         streams[stream, s.S_LAST] = free
     elif free > streams[stream, s.S_LAST]:

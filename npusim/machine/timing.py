@@ -9,7 +9,7 @@ import numpy as np
 from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
-from npusim.machine import dram, noc, state
+from npusim.machine import dram, network, scratchpad, shared, state
 from npusim.machine.dma import Walks, walks
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
@@ -34,9 +34,20 @@ def time_program(
     cost = costs(program, machine)
     walk = walks(program, machine, rows)
     tables = _tables(program, machine, cost, walk)
-    dram_p, net_p = dram.dram_params(machine), noc.network_params(machine)
-    dram_s, net_s = dram.dram_state(dram_p), noc.network_state(machine.cores)
-    ticks = simulate(*tables, _core_params(machine), dram_p, dram_s, net_p, net_s)
+    dram_p = dram.dram_params(machine)
+    dram_s = dram.dram_state(dram_p)
+    ticks = simulate(
+        *tables,
+        _core_params(machine),
+        dram_p,
+        dram_s,
+        network.network_params(machine),
+        network.network_state(machine.cores),
+        shared.shared_params(machine),
+        shared.shared_state(),
+        scratchpad.scratchpad_params(machine),
+        scratchpad.scratchpad_state(machine.cores),
+    )
     if tables.counts[state.COMPLETED] < len(program):
         stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")

@@ -10,7 +10,8 @@ import numpy as np
 from npusim.core.dtypes import dtype, names
 from npusim.hw import closed_forms
 from npusim.hw.closed_forms import Stationary, vector_cycles
-from npusim.hw.machine import Machine, Matrix
+from npusim.hw.machine import Machine
+from npusim.hw.matrix import Matrix
 from npusim.program.kinds import Kind, Space
 from npusim.program.program import Ints, Program
 from npusim.program.uses import NAMED_KEPT, OTHER_KEPT

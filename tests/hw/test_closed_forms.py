@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from npusim.hw.closed_forms import cycles, folds, occupied_cycles, vector_cycles
-from npusim.hw.machine import Matrix, Vector, VectorRates
+from npusim.hw.matrix import Matrix
+from npusim.hw.vector import Vector, VectorRates
 
 DATAFLOWS = {"os": "output_stationary", "ws": "weight_stationary", "is": "input_stationary"}
 

@@ -9,7 +9,9 @@ from pydantic import ValidationError
 from npusim.core.catalog import folder
 from npusim.core.hashing import content_hash
 from npusim.hw.loader import load_machine, parse_machine
-from npusim.hw.machine import Accumulators, Machine, Sram
+from npusim.hw.machine import Machine
+from npusim.hw.matrix import Accumulators
+from npusim.hw.sram import Sram
 
 
 @pytest.fixture(scope="module")
