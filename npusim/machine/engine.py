@@ -7,7 +7,7 @@ ports, network and DRAM request by request. All times are ticks of the machine's
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine import dma, dram, path
+from npusim.machine import dram, requests
 from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
 from npusim.machine.dram import DramParams
@@ -16,7 +16,7 @@ from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.shared import SharedParams
 from npusim.machine.state import CoreParams
-from npusim.program.kinds import RANK, Kind, Unit
+from npusim.program.kinds import Kind, Unit
 from npusim.program.program import Ints
 
 _COPY, _HOST = int(Kind.COPY), int(Kind.HOST)
@@ -52,19 +52,19 @@ def simulate(
             _begin(i, stream, now, work, trace, streams, cores, p)
             _follow(i, stream, now, order, trace, streams, heap, counts, p.cycle)
         elif streams[stream, s.S_MODE] == s.STARTING:
-            _open(i, stream, now, trace, streams, segments, counts, p)
+            requests.open(i, stream, now, trace, streams, segments, counts, p)
             sift_down(heap, counts[_HEAP], key_of(now + p.descriptor, 1, stream))
         else:
-            issued = _issue(
+            issued = requests.issue(
                 i, stream, now, work, walk, rows, trace, streams, cores, segments, counts,
                 p, d, ds, n, ns, h, hs, m, ms,
             )  # fmt: skip
-            later = _next_issue(stream, issued, rings, streams, p)
-            if _advance(stream, work[i, s.W_ROW], walk, streams):
+            later = requests.next_issue(stream, issued, rings, streams, p)
+            if requests.advance(stream, work[i, s.W_ROW], walk, streams):
                 sift_down(heap, counts[_HEAP], key_of(later, 1, stream))
                 continue
             counts[_HEAP] = pop(heap, counts[_HEAP])
-            _close(i, stream, later, order, trace, streams)
+            requests.close(i, stream, later, order, trace, streams)
             _follow(i, stream, now, order, trace, streams, heap, counts, p.cycle)
     return max(now, dram.flush(now, d, ds))
 
@@ -188,137 +188,3 @@ def _fair(mine: int, other: int, third: int, total: int) -> int:
     low = min(other, third, total // 3)
     high = min(max(other, third), (total - low) // 2)
     return max(min(mine, total - low - high), 1)
-
-
-@jit
-def _open(
-    i: int, stream: int, now: int, trace: Ints, streams: Ints, segments: Ints, counts: Ints,
-    p: CoreParams,
-) -> None:  # fmt: skip
-    """A queue takes up a descriptor."""
-    streams[stream, s.S_MODE] = s.ISSUING
-    streams[stream, s.S_AT : s.S_AT + RANK] = 0
-    streams[stream, s.S_OFFSET] = 0
-    streams[stream, s.S_LAST] = now + p.descriptor
-    trace[i, s.T_START] = now
-    _note(i, now + p.descriptor, _DISPATCH, trace, segments, counts)
-
-
-@jit_inline
-def _note(i: int, until: int, why: int, trace: Ints, segments: Ints, counts: Ints) -> None:
-    """Extend the copy's last segment, or open another."""
-    k = trace[i, s.T_SEGMENT]
-    if k >= 0 and segments[k, s.G_WHY] == why:
-        segments[k, s.G_UNTIL] = until
-        return
-    k = counts[_SEGMENTS]
-    segments[k, s.G_INSTRUCTION], segments[k, s.G_UNTIL], segments[k, s.G_WHY] = i, until, why
-    trace[i, s.T_SEGMENT] = k
-    counts[_SEGMENTS] = k + 1
-
-
-@jit_inline
-def _issue(
-    i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
-    cores: Ints, segments: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
-) -> int:  # fmt: skip
-    """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
-    core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
-    if streams[stream, s.S_OFFSET] == 0:
-        _locate(stream, row, walk, rows, streams)
-    offset = streams[stream, s.S_OFFSET]
-    far = streams[stream, s.S_FAR] + offset
-    size = min(walk[row, dma.RUN] - offset, p.request_bytes - far % p.request_bytes)
-    issue = max(now, cores[core, s.C_ISSUE])
-    cores[core, s.C_ISSUE] = issue + p.cycle
-    banks = p.sram_bytes_per_cycle
-    for unit in range(2):
-        if cores[core, s.C_UNTIL + unit] > now:
-            banks -= cores[core, s.C_RATE + unit]
-    finish, waited, why = path.transfer(
-        issue, far, streams[stream, s.S_NEAR] + offset, size, walk[row, dma.FROM],
-        walk[row, dma.TO], core, walk[row, dma.FROM_CORE], walk[row, dma.TO_CORE],
-        walk[row, dma.DENSE], max(banks, p.sram_bytes_per_cycle // 3), d, ds, n, ns, h, hs, m, ms,
-    )  # fmt: skip
-    _explain(i, stream, now, issue, finish, waited, why, row, walk, trace, streams, segments,
-             counts)  # fmt: skip
-    cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], finish)
-    streams[stream, s.S_OFFSET] = offset + size
-    streams[stream, s.S_FINISH] = finish
-    return int(issue)
-
-
-@jit_inline
-def _locate(stream: int, row: int, walk: Ints, rows: Ints, streams: Ints) -> None:
-    """Addresses of the run that a queue has come to, at its far and its other end."""
-    far, near = walk[row, dma.BASE], walk[row, dma.OTHER]
-    for k in range(RANK):
-        at = streams[stream, s.S_AT + k]
-        far += at * walk[row, dma.HEAD + RANK + k]
-        near += at * walk[row, dma.HEAD + 2 * RANK + k]
-    if walk[row, dma.ROWS] >= 0:
-        number = rows[walk[row, dma.ROWS] + streams[stream, s.S_AT]]
-        far += number * walk[row, dma.ROW_STRIDE]
-    streams[stream, s.S_FAR], streams[stream, s.S_NEAR] = far, near
-
-
-@jit_inline
-def _explain(
-    i: int, stream: int, now: int, issue: int, finish: int, waited: int, why: int, row: int,
-    walk: Ints, trace: Ints, streams: Ints, segments: Ints, counts: Ints,
-) -> None:  # fmt: skip
-    """Why the copy's latest byte came when it did.
-
-    Without waiting it would have come at `free`: after the unloaded latency (the first request),
-    or as soon as the queue could issue it.
-    """
-    trace[i, s.T_REQUESTS] += 1
-    free = finish - waited
-    if trace[i, s.T_REQUESTS] == 1:
-        if issue > now:
-            _note(i, issue, _QUEUE, trace, segments, counts)
-        idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
-        _note(i, free, idle, trace, segments, counts)
-        streams[stream, s.S_LAST] = free
-    elif free > streams[stream, s.S_LAST]:
-        _note(i, free, _QUEUE, trace, segments, counts)
-        streams[stream, s.S_LAST] = free
-    if finish > streams[stream, s.S_LAST]:
-        _note(i, finish, why, trace, segments, counts)
-        streams[stream, s.S_LAST] = finish
-
-
-@jit_inline
-def _next_issue(stream: int, issued: int, rings: Ints, streams: Ints, p: CoreParams) -> int:
-    """When the queue may issue again: a cycle later, and not with too many in flight."""
-    slot = streams[stream, s.S_RING]
-    rings[stream, slot] = streams[stream, s.S_FINISH]
-    slot = slot + 1 if slot + 1 < p.outstanding else 0
-    streams[stream, s.S_RING] = slot
-    return int(max(issued + p.cycle, rings[stream, slot]))
-
-
-@jit_inline
-def _advance(stream: int, row: int, walk: Ints, streams: Ints) -> bool:
-    """Step to the next piece of the descriptor; False if there is none."""
-    if streams[stream, s.S_OFFSET] < walk[row, dma.RUN]:
-        return True
-    streams[stream, s.S_OFFSET] = 0
-    for k in range(RANK - 1, -1, -1):
-        streams[stream, s.S_AT + k] += 1
-        if streams[stream, s.S_AT + k] < walk[row, dma.HEAD + k]:
-            return True
-        streams[stream, s.S_AT + k] = 0
-    return False
-
-
-@jit_inline
-def _close(i: int, stream: int, later: int, order: Ints, trace: Ints, streams: Ints) -> None:
-    """The last request is out; a queue's descriptors complete in order."""
-    streams[stream, s.S_FREE] = trace[i, s.T_FREE] = later
-    end, following = streams[stream, s.S_LAST], streams[stream, s.S_NEXT]
-    if following > streams[stream, s.S_BEGIN]:
-        end = max(end, trace[order[following - 1], s.T_END])
-    trace[i, s.T_END] = end

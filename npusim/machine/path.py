@@ -1,21 +1,22 @@
 """One request's way: from where its bytes lie, through the network, to where they go.
 
-Whatever it passes is shared with others; a request waits where that is ahead of it.
+Whatever it passes is shared with others; a request waits where that is ahead of it. A way has
+two halves, `fetch` to the core whose copy engine moves the bytes and `deposit` from there; DRAM
+stands outside of both, since a controller may answer later (see machine.flight).
 """
 
 from __future__ import annotations
 
 from npusim.core.jit import jit_inline
-from npusim.machine import dram, network, scratchpad, shared
+from npusim.machine import network, scratchpad, shared
 from npusim.machine.classes import CycleClass
 from npusim.machine.dma import DRAM, LOCAL, SHARED
-from npusim.machine.dram import DramParams
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.shared import SharedParams
 from npusim.program.program import Ints
 
-_BANDWIDTH, _LATENCY = int(CycleClass.DRAM_BANDWIDTH), int(CycleClass.DRAM_LATENCY)
+_LATENCY = int(CycleClass.DRAM_LATENCY)
 _NOC, _SHARED = int(CycleClass.NOC), int(CycleClass.SHARED_SRAM)
 
 
@@ -30,47 +31,61 @@ def latency_class(source: int, target: int) -> int:
 
 
 @jit_inline
-def transfer(
-    issue: int, base: int, other: int, size: int, source: int, target: int, core: int,
-    source_core: int, target_core: int, dense: int, bank_rate: int,
-    d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
+def carry(
+    issue: int, t: int, waited: int, why: int, size: int, source: int, target: int,
+    n: NetworkParams, ns: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """One request from its issue to the last byte at its target.
+    """Data from node to node; (when it is there, ticks waited so far, the last cause)."""
+    t, wait = network.cross(issue, t, waited, size, source, target, n, ns)
+    if wait > 0:
+        return t, waited + wait, _NOC
+    return t, waited, why
 
-    Returns (finish, ticks waited in all, class of the last resource it waited for).
-    """
-    t, waited, why = issue, 0, _LATENCY
-    for writes in range(2):
-        place = target if writes else source
-        again = writes == 1 and source == target
-        if place == LOCAL:
-            t, wait, cause = scratchpad.move(
-                issue, t, waited, size, dense, core, bank_rate, again, m, ms
-            )
-            if wait > 0:
-                waited, why = waited + wait, cause
-            continue
-        node = MEMORY
-        if place != DRAM and place != SHARED:
-            node = target_core if writes else source_core
-        if writes:
-            t, wait = network.cross(issue, t, waited, size, core, node, n, ns)
-            if wait > 0:
-                waited, why = waited + wait, _NOC
+
+@jit_inline
+def fetch(
+    issue: int, size: int, source: int, core: int, source_core: int, dense: int, bank_rate: int,
+    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Bytes from anywhere but DRAM to the copy engine; (when they are there, wait, its cause)."""
+    if source == LOCAL:
+        t, waited, why = scratchpad.move(
+            issue, issue, 0, size, dense, core, bank_rate, False, m, ms
+        )
+        return t, waited, why
+    t, why, node = network.ask(issue, n), _LATENCY, MEMORY
+    if source == SHARED:
+        t, waited = shared.serve(issue, t, 0, size, False, h, hs)
+        why = _SHARED
+    else:
+        node = source_core
+        t, waited, why = scratchpad.move(
+            issue, t, 0, size, 1024, source_core, m.port_bytes_per_cycle, False, m, ms
+        )
+    return carry(issue, t, waited, why, size, node, core, n, ns)
+
+
+@jit_inline
+def deposit(
+    issue: int, t: int, waited: int, why: int, size: int, source: int, target: int, core: int,
+    target_core: int, dense: int, bank_rate: int,
+    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Bytes from the copy engine to anywhere but DRAM; (finish, ticks waited, the last cause)."""
+    if target == LOCAL:
+        t, wait, cause = scratchpad.move(
+            issue, t, waited, size, dense, core, bank_rate, source == LOCAL, m, ms
+        )
+    else:
+        node = MEMORY if target == SHARED else target_core
+        t, waited, why = carry(issue, t, waited, why, size, core, node, n, ns)
+        if target == SHARED:
+            t, wait = shared.serve(issue, t, waited, size, source == SHARED, h, hs)
+            cause = _SHARED
         else:
-            t = network.ask(t, n)
-        if place == DRAM:
-            address = other if writes and source == DRAM else base
-            t, wait = dram.access_all(t, address, size, writes == 1, d, ds)
-            if wait > 0:
-                waited, why = waited + wait, _BANDWIDTH
-        elif place == SHARED:
-            t, wait = shared.serve(issue, t, waited, size, again, h, hs)
-            if wait > 0:
-                waited, why = waited + wait, _SHARED
-        if not writes:
-            t, wait = network.cross(issue, t, waited, size, node, core, n, ns)
-            if wait > 0:
-                waited, why = waited + wait, _NOC
+            t, wait, cause = scratchpad.move(
+                issue, t, waited, size, 1024, target_core, m.port_bytes_per_cycle, False, m, ms
+            )
+    if wait > 0:
+        return t, waited + wait, cause
     return t, waited, why

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npusim.machine import dma
-from npusim.machine.engine import _advance, _locate
+from npusim.machine.requests import _locate, advance
 from npusim.machine.state import S_AT, S_FAR, S_NEAR, S_OFFSET, S_WIDTH
 from npusim.program.kinds import RANK, Space
 
@@ -109,7 +109,7 @@ class Walker:
             run = int(self.table[self.row, dma.RUN])
             found.append((int(self.streams[0, S_FAR]), int(self.streams[0, S_NEAR]), run))
             self.streams[0, S_OFFSET] = run
-            if not _advance(0, self.row, self.table, self.streams):
+            if not advance(0, self.row, self.table, self.streams):
                 return found
 
 

@@ -22,14 +22,14 @@ PATHS = {
     "sram sram": BANKS + BANKS,
     "acc sram": BANKS + BANKS,
     "sram acc": BANKS + BANKS,
-    "remote sram": WAY + PORT + WAY + PORT + BANKS,
-    "sram remote": BANKS + PORT + WAY + PORT,
-    "remote remote": WAY + PORT + WAY + PORT + PORT + WAY + PORT,
+    "remote sram": WAY + BANKS + PORT + WAY + PORT + BANKS,
+    "sram remote": BANKS + PORT + WAY + PORT + BANKS,
+    "remote remote": WAY + BANKS + PORT + WAY + PORT + PORT + WAY + PORT + BANKS,
     "dram dram": WAY + READ + WAY + PORT + PORT + WAY + WRITE,
     "dram shared": WAY + READ + WAY + PORT + PORT + WAY + SHARED,
     "shared dram": WAY + SHARED + WAY + PORT + PORT + WAY + WRITE,
     "shared shared": WAY + SHARED + WAY + PORT + PORT + WAY + SHARED,
-    "dram remote": WAY + READ + WAY + PORT + PORT + WAY + PORT,
+    "dram remote": WAY + READ + WAY + PORT + PORT + WAY + PORT + BANKS,
 }
 
 
