@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from npusim.hw.quantities import Bytes, BytesPerCycle, Cycles, Entries, Quantity, Spec
 
@@ -16,6 +16,8 @@ class Dma(Spec):
     """Requests one queue may have in flight (Little's law bounds its bandwidth)."""
     request_bytes: Bytes = 512
     """The unit of arbitration: the longest piece moved by one request."""
+    arbitration: Literal["round_robin", "fixed_priority", "oldest_first"] = "round_robin"
+    """Which queue issues next: each in turn, the lowest number, or the longest-begun copy."""
     descriptor_cycles: Cycles
     """Cost of starting one descriptor."""
     port_bytes_per_cycle: BytesPerCycle

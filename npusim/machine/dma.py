@@ -21,7 +21,7 @@ from npusim.program.program import Ints, Program
 #: Where an end of a copy lies, as seen from the core whose DMA does it.
 LOCAL, REMOTE, SHARED, DRAM = 0, 1, 2, 3
 #: Columns of the walk table before the sizes and the two sets of strides.
-FROM, TO, FROM_CORE, TO_CORE, BASE, OTHER, RUN, DENSE, ROWS, ROW_STRIDE, HEAD = range(11)
+FROM, TO, FROM_CORE, TO_CORE, BASE, OTHER, RUN, DENSE, ROWS, ROW_STRIDE, MANY, HEAD = range(12)
 WIDTH = HEAD + 3 * RANK
 
 
@@ -32,7 +32,8 @@ class Walks:
     BASE is the far address, OTHER the address of the other end where that is in DRAM or shared
     SRAM too, RUN the contiguous bytes, DENSE the bytes that the near memory moves for each 1024
     useful ones (short runs waste its words), ROWS the position of an indirect copy's row
-    numbers in `rows` or -1; its first dimension counts the rows.
+    numbers in `rows` or -1; its first dimension counts the rows. MANY is the position of a
+    multicast's list in `rows`: how many cores it goes to, then which; 0 if it is none.
     """
 
     table: Ints
@@ -76,10 +77,23 @@ def walks(program: Program, machine: Machine, rows: Mapping[int, Ints] | None) -
     table[:, ROWS] = -1
     listed, assumed = _row_numbers(program, instructions[indirect], rows)
     counts = [len(part) for part in listed]
-    table[indirect, ROWS] = np.concatenate([[0], np.cumsum(counts)])[:-1] if counts else 0
+    table[indirect, ROWS] = 1 + np.concatenate([[0], np.cumsum(counts)])[:-1] if counts else 0
     table[indirect, ROW_STRIDE] = regions.strides[copies.source[indirect], RANK - 2]
-    flat = np.concatenate(listed) if listed else np.zeros(0, np.int64)
+    cores = _target_cores(program, table, 1 + sum(counts))
+    flat = np.concatenate([np.zeros(1, np.int64), *listed, cores])
     return Walks(table, flat.astype(np.int64), assumed)
+
+
+def _target_cores(program: Program, table: Ints, begin: int) -> Ints:
+    """The lists of multicasts, which begin at `begin`; notes in `table` where each of them is."""
+    lists, more = [np.zeros(0, np.int64)], program.multicasts
+    owner = program.buffers.core[program.regions.buffer]
+    for row in np.flatnonzero(np.diff(more.ptr)).tolist():
+        targets = owner[[int(program.copies.destination[row]), *more.of(row).tolist()]]
+        table[row, MANY] = begin
+        lists += [np.array([len(targets)], np.int64), targets]
+        begin += 1 + len(targets)
+    return np.concatenate(lists)
 
 
 def _ends(program: Program, region: Ints, core: Ints) -> tuple[Ints, Ints]:

@@ -333,6 +333,14 @@ def access_all(
     return end, waited
 
 
+@jit_inline
+def unloaded(size: int, writes: bool, p: DramParams) -> int:
+    """Ticks of an access to an idle, closed bank."""
+    if writes:
+        return p.cwl
+    return p.rcd + p.cl + -(-size // (p.burst_bytes * p.lanes)) * p.burst
+
+
 @jit
 def flush(t: int, p: DramParams, s: Ints) -> int:
     """Drain all channels at the end of a program; returns when the last data has moved."""

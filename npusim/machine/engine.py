@@ -7,9 +7,10 @@ ports, network and DRAM request by request. All times are ticks of the machine's
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine import dram, requests
+from npusim.machine import controllers, dram, events, flight, requests
 from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
+from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
 from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
 from npusim.machine.network import NetworkParams
@@ -28,84 +29,99 @@ _EVENTS, _SEGMENTS, _COMPLETED, _HEAP = s.EVENTS, s.SEGMENTS, s.COMPLETED, s.HEA
 @jit
 def simulate(
     work: Ints, users: Ints, order: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
-    cores: Ints, rings: Ints, segments: Ints, heap: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
+    cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, done: Ints, heap: Ints,
+    counts: Ints,
+    policy: int | None, p: CoreParams, d: DramParams, ds: Ints, k: CommandParams | None, ks: Ints,
+    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip
-    """Run the program to its end (or until nothing can start); returns the last tick."""
+    """Run the program to its end (or until nothing can start); returns the last tick.
+
+    Without a `policy` queues take turns, without `k` DRAM answers at once: the compiler leaves
+    out what None switches off, since most runs do without both. (Hence also the nested ifs.)
+    """
     now = 0
     for core in range(cores.shape[0]):
-        _dispatch(core, 0, work, order, trace, streams, cores, p)
+        events.dispatch(core, 0, work, order, trace, streams, cores, p)
     for stream in range(streams.shape[0]):
-        _schedule(stream, 0, order, trace, streams, heap, counts, p.cycle)
+        events.schedule(stream, 0, order, trace, streams, heap, counts, p.cycle)
     while counts[_HEAP] > 0:
         key = heap[0]
         now, stream = key >> (STREAM_BITS + 1), key & ((1 << STREAM_BITS) - 1)
         counts[_EVENTS] += 1
         if key >> STREAM_BITS & 1 == 0:
             counts[_HEAP] = pop(heap, counts[_HEAP])
+            if k is not None:  # noqa: SIM102
+                if stream >= streams.shape[0]:
+                    flight.serve(
+                        stream - streams.shape[0], now, work, walk, order, trace, streams, cores,
+                        rings, segments, flying, agenda, done, heap, counts,
+                        p, d, k, ks, n, ns, h, hs, m, ms,
+                    )  # fmt: skip
+                    continue
             _complete(stream, now, work, users, order, trace, streams, cores, heap, counts, p)
             continue
         i = order[streams[stream, s.S_NEXT]]
         if work[i, s.W_KIND] != _COPY:
             counts[_HEAP] = pop(heap, counts[_HEAP])
             _begin(i, stream, now, work, trace, streams, cores, p)
-            _follow(i, stream, now, order, trace, streams, heap, counts, p.cycle)
+            _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
         elif streams[stream, s.S_MODE] == s.STARTING:
             requests.open(i, stream, now, trace, streams, segments, counts, p)
             sift_down(heap, counts[_HEAP], key_of(now + p.descriptor, 1, stream))
+            streams[stream, s.S_WANTS] = now + p.descriptor
         else:
+            if policy is not None:
+                turn = requests.turn(i, stream, now, policy, order, trace, streams, cores, p)
+                if turn > now:
+                    sift_down(heap, counts[_HEAP], key_of(turn, 1, stream))
+                    continue
+            if k is not None:
+                _request(
+                    i, stream, now, work, walk, rows, order, trace, streams, cores, rings,
+                    segments, flying, agenda, heap, counts, p, d, ds, k, ks, n, ns, h, hs, m, ms,
+                )  # fmt: skip
+                continue
             issued = requests.issue(
-                i, stream, now, work, walk, rows, trace, streams, cores, segments, counts,
-                p, d, ds, n, ns, h, hs, m, ms,
+                i, stream, now, work, walk, rows, trace, streams, cores, segments, flying, agenda,
+                heap, counts, p, d, ds, k, ks, n, ns, h, hs, m, ms,
             )  # fmt: skip
             later = requests.next_issue(stream, issued, rings, streams, p)
             if requests.advance(stream, work[i, s.W_ROW], walk, streams):
                 sift_down(heap, counts[_HEAP], key_of(later, 1, stream))
                 continue
             counts[_HEAP] = pop(heap, counts[_HEAP])
-            requests.close(i, stream, later, order, trace, streams)
-            _follow(i, stream, now, order, trace, streams, heap, counts, p.cycle)
+            requests.close(i, stream, later, trace, streams)
+            _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
+    if k is not None:
+        return max(now, controllers.flush(now, k, ks))
     return max(now, dram.flush(now, d, ds))
 
 
 @jit
-def _dispatch(
-    core: int, now: int, work: Ints, order: Ints, trace: Ints, streams: Ints, cores: Ints,
-    p: CoreParams,
+def _request(
+    i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, order: Ints, trace: Ints,
+    streams: Ints, cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints,
+    heap: Ints, counts: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
-    """Hand instructions to their queues until one is full; occupancy only falls later (A3, A6)."""
-    at = max(cores[core, s.C_DISPATCH], now)
-    k = cores[core, s.C_NEXT]
-    cores[core, s.C_BLOCKED] = -1
-    while k < cores[core, s.C_LAST]:
-        i = order[k]
-        stream = work[i, s.W_STREAM]
-        if streams[stream, s.S_WAITING] >= p.depth:
-            cores[core, s.C_BLOCKED] = stream
-            break
-        streams[stream, s.S_WAITING] += 1
-        trace[i, s.T_DISPATCHED] = at
-        at += p.dispatch
-        k += 1
-    cores[core, s.C_DISPATCH] = at
-    cores[core, s.C_NEXT] = k
+    """One request of a copy queue where controllers answer later, and its next one if known.
 
-
-@jit
-def _schedule(
-    stream: int, now: int, order: Ints, trace: Ints, streams: Ints, heap: Ints, counts: Ints,
-    cycle: int,
-) -> None:  # fmt: skip
-    """Queue the start of a stream's next instruction if nothing but time is missing."""
-    following = streams[stream, s.S_NEXT]
-    if streams[stream, s.S_MODE] != s.IDLE or following >= streams[stream, s.S_END]:
-        return
-    i = order[following]
-    if trace[i, s.T_LEFT] == 0 and trace[i, s.T_DISPATCHED] >= 0:
-        go = max(trace[i, s.T_READY], trace[i, s.T_DISPATCHED], streams[stream, s.S_FREE], now)
-        streams[stream, s.S_MODE] = s.STARTING
-        counts[_HEAP] = push(heap, counts[_HEAP], key_of(-(-go // cycle) * cycle, 1, stream))
+    Controllers put events of their own into the heap, so its top is taken away first.
+    """
+    counts[_HEAP] = pop(heap, counts[_HEAP])
+    issued = requests.issue(
+        i, stream, now, work, walk, rows, trace, streams, cores, segments, flying, agenda, heap,
+        counts, p, d, ds, k, ks, n, ns, h, hs, m, ms,
+    )  # fmt: skip
+    later = requests.next_issue(stream, issued, rings, streams, p)
+    if not requests.advance(stream, work[i, s.W_ROW], walk, streams):
+        requests.close(i, stream, later, trace, streams)
+        _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
+    elif later < s.UNKNOWN:
+        counts[_HEAP] = push(heap, counts[_HEAP], key_of(later, 1, stream))
+    else:
+        streams[stream, s.S_MODE] = s.HELD
 
 
 @jit
@@ -118,18 +134,16 @@ def _complete(
     i = order[head]
     streams[stream, s.S_HEAD] = head + 1
     counts[_COMPLETED] += 1
-    if head + 1 < streams[stream, s.S_NEXT]:
-        end = max(trace[order[head + 1], s.T_END], now)
-        counts[_HEAP] = push(heap, counts[_HEAP], key_of(end, 0, stream))
+    events.announce(stream, now, work, order, trace, streams, heap, counts)
     core = streams[stream, s.S_CORE]
     if core >= 0:
         streams[stream, s.S_WAITING] -= 1
         if cores[core, s.C_BLOCKED] == stream:
             first = cores[core, s.C_NEXT]
-            _dispatch(core, now, work, order, trace, streams, cores, p)
+            events.dispatch(core, now, work, order, trace, streams, cores, p)
             for k in range(first, cores[core, s.C_NEXT]):
                 freed = work[order[k], s.W_STREAM]
-                _schedule(freed, now, order, trace, streams, heap, counts, p.cycle)
+                events.schedule(freed, now, order, trace, streams, heap, counts, p.cycle)
     for k in range(work[i, s.W_USER], work[i, s.W_USER_END]):
         j = users[k]
         theirs = work[j, s.W_STREAM]
@@ -137,21 +151,20 @@ def _complete(
         trace[j, s.T_READY] = max(trace[j, s.T_READY], known)
         trace[j, s.T_LEFT] -= 1
         if trace[j, s.T_LEFT] == 0:
-            _schedule(theirs, now, order, trace, streams, heap, counts, p.cycle)
+            events.schedule(theirs, now, order, trace, streams, heap, counts, p.cycle)
 
 
 @jit
 def _follow(
-    i: int, stream: int, now: int, order: Ints, trace: Ints, streams: Ints, heap: Ints,
+    stream: int, now: int, work: Ints, order: Ints, trace: Ints, streams: Ints, heap: Ints,
     counts: Ints, cycle: int,
 ) -> None:  # fmt: skip
     """An instruction has been issued: announce its end, let the stream's next one come (A4)."""
     streams[stream, s.S_MODE] = s.IDLE
-    if streams[stream, s.S_HEAD] == streams[stream, s.S_NEXT]:
-        end = max(trace[i, s.T_END], now)
-        counts[_HEAP] = push(heap, counts[_HEAP], key_of(end, 0, stream))
     streams[stream, s.S_NEXT] += 1
-    _schedule(stream, now, order, trace, streams, heap, counts, cycle)
+    if streams[stream, s.S_HEAD] == streams[stream, s.S_NEXT] - 1:
+        events.announce(stream, now, work, order, trace, streams, heap, counts)
+    events.schedule(stream, now, order, trace, streams, heap, counts, cycle)
 
 
 @jit

@@ -95,6 +95,9 @@ class Functional:
             data = self.memory.read(source, i)
             target[...] = data if data.shape == target.shape else data.reshape(target.shape)
         self.memory.wrote(to)
+        for other in self._program.multicasts.of(row).tolist():
+            self.memory.view(other)[...] = target.reshape(self.memory.view(other).shape)
+            self.memory.wrote(other)
 
     def _gathered(self, i: int, source: int, index: int) -> Array:
         table = self.memory.read(source, i)

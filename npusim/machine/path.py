@@ -10,7 +10,7 @@ from __future__ import annotations
 from npusim.core.jit import jit_inline
 from npusim.machine import network, scratchpad, shared
 from npusim.machine.classes import CycleClass
-from npusim.machine.dma import DRAM, LOCAL, SHARED
+from npusim.machine.dma import DENSE, DRAM, FROM, FROM_CORE, LOCAL, SHARED, TO, TO_CORE
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.shared import SharedParams
@@ -44,48 +44,54 @@ def carry(
 
 @jit_inline
 def fetch(
-    issue: int, size: int, source: int, core: int, source_core: int, dense: int, bank_rate: int,
+    issue: int, size: int, row: int, walk: Ints, core: int, bank_rate: int,
     n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Bytes from anywhere but DRAM to the copy engine; (when they are there, wait, its cause)."""
-    if source == LOCAL:
-        t, waited, why = scratchpad.move(
-            issue, issue, 0, size, dense, core, bank_rate, False, m, ms
+    if walk[row, FROM] == LOCAL:
+        return scratchpad.move(
+            issue, issue, 0, size, walk[row, DENSE], core, bank_rate, False, m, ms
         )
-        return t, waited, why
-    t, why, node = network.ask(issue, n), _LATENCY, MEMORY
-    if source == SHARED:
+    t, node = network.ask(issue, n), MEMORY
+    if walk[row, FROM] == SHARED:
         t, waited = shared.serve(issue, t, 0, size, False, h, hs)
         why = _SHARED
     else:
-        node = source_core
+        node = walk[row, FROM_CORE]
         t, waited, why = scratchpad.move(
-            issue, t, 0, size, 1024, source_core, m.port_bytes_per_cycle, False, m, ms
+            issue, t, 0, size, 1024, node, m.port_bytes_per_cycle, False, m, ms
         )
     return carry(issue, t, waited, why, size, node, core, n, ns)
 
 
 @jit_inline
 def deposit(
-    issue: int, t: int, waited: int, why: int, size: int, source: int, target: int, core: int,
-    target_core: int, dense: int, bank_rate: int,
+    issue: int, t: int, waited: int, why: int, size: int, row: int, walk: Ints, core: int,
+    bank_rate: int,
     n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Bytes from the copy engine to anywhere but DRAM; (finish, ticks waited, the last cause)."""
-    if target == LOCAL:
+    again = walk[row, FROM] == walk[row, TO]
+    if walk[row, TO] == LOCAL:
         t, wait, cause = scratchpad.move(
-            issue, t, waited, size, dense, core, bank_rate, source == LOCAL, m, ms
+            issue, t, waited, size, walk[row, DENSE], core, bank_rate, again, m, ms
         )
+    elif walk[row, TO] == SHARED:
+        t, waited, why = carry(issue, t, waited, why, size, core, MEMORY, n, ns)
+        t, wait = shared.serve(issue, t, waited, size, again, h, hs)
+        cause = _SHARED
     else:
-        node = MEMORY if target == SHARED else target_core
+        node = walk[row, TO_CORE]
         t, waited, why = carry(issue, t, waited, why, size, core, node, n, ns)
-        if target == SHARED:
-            t, wait = shared.serve(issue, t, waited, size, source == SHARED, h, hs)
-            cause = _SHARED
-        else:
-            t, wait, cause = scratchpad.move(
-                issue, t, waited, size, 1024, target_core, m.port_bytes_per_cycle, False, m, ms
-            )
+        t, wait, cause = scratchpad.move(
+            issue, t, waited, size, 1024, node, m.port_bytes_per_cycle, False, m, ms
+        )
     if wait > 0:
         return t, waited + wait, cause
     return t, waited, why
+
+
+@jit_inline
+def written(far: int, near: int, row: int, walk: Ints) -> int:
+    """The DRAM address that a request writes: the near one where it also comes from DRAM."""
+    return near if walk[row, FROM] == DRAM else far

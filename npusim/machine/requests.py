@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine import dma, dram, network, path
+from npusim.machine import dma, dram, flight, network, path, reasons
 from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
+from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
@@ -16,7 +17,6 @@ from npusim.program.program import Ints
 
 _QUEUE, _DISPATCH = int(CycleClass.DMA_QUEUE), int(CycleClass.DISPATCH)
 _BANDWIDTH, _LATENCY = int(CycleClass.DRAM_BANDWIDTH), int(CycleClass.DRAM_LATENCY)
-_SEGMENTS = s.SEGMENTS
 
 
 @jit
@@ -28,52 +28,53 @@ def open(
     streams[stream, s.S_MODE] = s.ISSUING
     streams[stream, s.S_AT : s.S_AT + RANK] = 0
     streams[stream, s.S_OFFSET] = 0
-    streams[stream, s.S_LAST] = now + p.descriptor
     trace[i, s.T_START] = now
-    _note(i, now + p.descriptor, _DISPATCH, trace, segments, counts)
-
-
-@jit_inline
-def _note(i: int, until: int, why: int, trace: Ints, segments: Ints, counts: Ints) -> None:
-    """Extend the copy's last segment, or open another."""
-    k = trace[i, s.T_SEGMENT]
-    if k >= 0 and segments[k, s.G_WHY] == why:
-        segments[k, s.G_UNTIL] = until
-        return
-    k = counts[_SEGMENTS]
-    segments[k, s.G_INSTRUCTION], segments[k, s.G_UNTIL], segments[k, s.G_WHY] = i, until, why
-    trace[i, s.T_SEGMENT] = k
-    counts[_SEGMENTS] = k + 1
+    trace[i, s.T_END] = now + p.descriptor
+    trace[i, s.T_FLIGHT] = 1
+    reasons.note(i, now + p.descriptor, _DISPATCH, trace, segments, counts)
 
 
 @jit_inline
 def issue(
     i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
-    cores: Ints, segments: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
+    cores: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, k: CommandParams | None, ks: Ints,
+    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip
     """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
     core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
     if streams[stream, s.S_OFFSET] == 0:
         _locate(stream, row, walk, rows, streams)
     offset = streams[stream, s.S_OFFSET]
-    far = streams[stream, s.S_FAR] + offset
+    far, near = streams[stream, s.S_FAR] + offset, streams[stream, s.S_NEAR] + offset
     size = min(walk[row, dma.RUN] - offset, p.request_bytes - far % p.request_bytes)
     issue = max(now, cores[core, s.C_ISSUE])
     cores[core, s.C_ISSUE] = issue + p.cycle
+    streams[stream, s.S_OFFSET] = offset + size
+    trace[i, s.T_REQUESTS] += 1
+    if trace[i, s.T_REQUESTS] == 1 and issue > now:
+        reasons.note(i, issue, _QUEUE, trace, segments, counts)
+        trace[i, s.T_END] = issue
     banks = p.sram_bytes_per_cycle
     for unit in range(2):
         if cores[core, s.C_UNTIL + unit] > now:
             banks -= cores[core, s.C_RATE + unit]
+    rate = max(banks, p.sram_bytes_per_cycle // 3)
+    if k is not None:  # noqa: SIM102
+        if walk[row, dma.FROM] == dma.DRAM or walk[row, dma.TO] == dma.DRAM:
+            trace[i, s.T_FLIGHT] += 1
+            streams[stream, s.S_LATER] = issue + p.cycle
+            streams[stream, s.S_FINISH] = s.UNKNOWN
+            flight.depart(
+                i, stream, issue, far, near, size, row, walk, core, rate, streams, flying, agenda,
+                heap, counts, p, d, k, ks, n, ns, h, hs, m, ms,
+            )  # fmt: skip
+            return int(issue)
     finish, waited, why = _transfer(
-        issue, far, streams[stream, s.S_NEAR] + offset, size, row, walk, core,
-        max(banks, p.sram_bytes_per_cycle // 3), d, ds, n, ns, h, hs, m, ms,
-    )  # fmt: skip
-    _explain(i, stream, now, issue, finish, waited, why, row, walk, trace, streams, segments,
-             counts)  # fmt: skip
+        issue, far, near, size, row, walk, core, rate, d, ds, n, ns, h, hs, m, ms
+    )
+    reasons.explain(i, finish, waited, why, row, walk, trace, segments, counts)
     cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], finish)
-    streams[stream, s.S_OFFSET] = offset + size
     streams[stream, s.S_FINISH] = finish
     return int(issue)
 
@@ -85,27 +86,21 @@ def _transfer(
     m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """One request from its issue to its last byte; (finish, ticks waited, the last cause)."""
-    source, target, dense = walk[row, dma.FROM], walk[row, dma.TO], walk[row, dma.DENSE]
-    if source == dma.DRAM:
+    if walk[row, dma.FROM] == dma.DRAM:
         t, waited = dram.access_all(network.ask(issue, n), far, size, False, d, ds)
         why = _BANDWIDTH if waited > 0 else _LATENCY
         t, waited, why = path.carry(issue, t, waited, why, size, MEMORY, core, n, ns)
     else:
-        t, waited, why = path.fetch(
-            issue, size, source, core, walk[row, dma.FROM_CORE], dense, bank_rate,
-            n, ns, h, hs, m, ms,
-        )  # fmt: skip
-    if target == dma.DRAM:
-        address = near if source == dma.DRAM else far
-        t, waited, why = path.carry(issue, t, waited, why, size, core, MEMORY, n, ns)
-        t, wait = dram.access_all(t, address, size, True, d, ds)
-        if wait > 0:
-            return t, waited + wait, _BANDWIDTH
-        return t, waited, why
-    return path.deposit(
-        issue, t, waited, why, size, source, target, core, walk[row, dma.TO_CORE], dense,
-        bank_rate, n, ns, h, hs, m, ms,
-    )  # fmt: skip
+        t, waited, why = path.fetch(issue, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms)
+    if walk[row, dma.TO] != dma.DRAM:
+        return path.deposit(
+            issue, t, waited, why, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms
+        )
+    t, waited, why = path.carry(issue, t, waited, why, size, core, MEMORY, n, ns)
+    t, wait = dram.access_all(t, path.written(far, near, row, walk), size, True, d, ds)
+    if wait > 0:
+        return t, waited + wait, _BANDWIDTH
+    return t, waited, why
 
 
 @jit_inline
@@ -123,39 +118,38 @@ def _locate(stream: int, row: int, walk: Ints, rows: Ints, streams: Ints) -> Non
 
 
 @jit_inline
-def _explain(
-    i: int, stream: int, now: int, issue: int, finish: int, waited: int, why: int, row: int,
-    walk: Ints, trace: Ints, streams: Ints, segments: Ints, counts: Ints,
-) -> None:  # fmt: skip
-    """Why the copy's latest byte came when it did.
-
-    Without waiting it would have come at `free`: after the unloaded latency (the first request),
-    or as soon as the queue could issue it.
-    """
-    trace[i, s.T_REQUESTS] += 1
-    free = finish - waited
-    if trace[i, s.T_REQUESTS] == 1:
-        if issue > now:
-            _note(i, issue, _QUEUE, trace, segments, counts)
-        idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
-        _note(i, free, idle, trace, segments, counts)
-        streams[stream, s.S_LAST] = free
-    elif free > streams[stream, s.S_LAST]:
-        _note(i, free, _QUEUE, trace, segments, counts)
-        streams[stream, s.S_LAST] = free
-    if finish > streams[stream, s.S_LAST]:
-        _note(i, finish, why, trace, segments, counts)
-        streams[stream, s.S_LAST] = finish
-
-
-@jit_inline
 def next_issue(stream: int, issued: int, rings: Ints, streams: Ints, p: CoreParams) -> int:
     """When the queue may issue again: a cycle later, and not with too many in flight."""
     slot = streams[stream, s.S_RING]
     rings[stream, slot] = streams[stream, s.S_FINISH]
     slot = slot + 1 if slot + 1 < p.outstanding else 0
     streams[stream, s.S_RING] = slot
-    return int(max(issued + p.cycle, rings[stream, slot]))
+    wants = max(issued + p.cycle, rings[stream, slot])
+    streams[stream, s.S_WANTS] = wants
+    return int(wants)
+
+
+@jit
+def turn(
+    i: int, stream: int, now: int, policy: int, order: Ints, trace: Ints, streams: Ints,
+    cores: Ints, p: CoreParams,
+) -> int:  # fmt: skip
+    """When a queue that wants to issue now may try, if queues do not just take turns (A16).
+
+    Queues that want the core's request port at one tick come by number, lowest first; under
+    `oldest_first` the one whose copy began first goes before them.
+    """
+    core = streams[stream, s.S_CORE]
+    free = cores[core, s.C_ISSUE]
+    if free > now:
+        return int(free)
+    if policy == s.OLDEST_FIRST:
+        last = stream - streams[stream, s.S_QUEUE] + p.queues
+        for other in range(last - p.queues, last):
+            issuing = streams[other, s.S_MODE] == s.ISSUING and streams[other, s.S_WANTS] <= now
+            if issuing and trace[order[streams[other, s.S_NEXT]], s.T_START] < trace[i, s.T_START]:
+                return now + p.cycle
+    return now
 
 
 @jit_inline
@@ -173,10 +167,7 @@ def advance(stream: int, row: int, walk: Ints, streams: Ints) -> bool:
 
 
 @jit_inline
-def close(i: int, stream: int, later: int, order: Ints, trace: Ints, streams: Ints) -> None:
-    """The last request is out; a queue's descriptors complete in order."""
+def close(i: int, stream: int, later: int, trace: Ints, streams: Ints) -> None:
+    """The last request is out; the queue takes up its next descriptor when it could issue more."""
     streams[stream, s.S_FREE] = trace[i, s.T_FREE] = later
-    end, following = streams[stream, s.S_LAST], streams[stream, s.S_NEXT]
-    if following > streams[stream, s.S_BEGIN]:
-        end = max(end, trace[order[following - 1], s.T_END])
-    trace[i, s.T_END] = end
+    trace[i, s.T_FLIGHT] -= 1

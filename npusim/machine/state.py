@@ -19,17 +19,19 @@ from npusim.program.program import Ints
     W_WIDTH,
 ) = range(11)  # fmt: skip
 
-# Trace: one row an instruction, what happened, in ticks (STRETCH in cycles).
+# Trace: one row an instruction, what happened, in ticks (STRETCH in cycles). END of a copy is the
+# latest byte so far; FLIGHT counts its requests that are out, and one while more are to come.
 (
     T_DISPATCHED, T_READY, T_START, T_FREE, T_END, T_STRETCH, T_REQUESTS, T_LEFT, T_SEGMENT,
-    T_WIDTH,
-) = range(10)  # fmt: skip
+    T_LANDED, T_FLIGHT, T_WIDTH,
+) = range(12)  # fmt: skip
 
 # Streams: one row a stream. AT is the first of RANK positions inside a descriptor.
 (
     S_CORE, S_UNIT, S_MODE, S_BEGIN, S_HEAD, S_NEXT, S_END, S_FREE, S_WAITING, S_RING, S_OFFSET,
-    S_FAR, S_NEAR, S_LAST, S_FINISH, S_AT,
-) = range(16)  # fmt: skip
+    S_FAR, S_NEAR, S_LATER, S_FINISH, S_WANTS,
+    S_QUEUE, S_AT,
+) = range(18)  # fmt: skip
 S_WIDTH = S_AT + RANK
 
 # Cores: one row a core. RATE and UNTIL: operand fetch of the matrix, then of the vector unit.
@@ -41,7 +43,18 @@ S_WIDTH = S_AT + RANK
 # Segments of copies: which instruction, until when, why.
 G_INSTRUCTION, G_UNTIL, G_WHY, G_WIDTH = range(4)
 
-IDLE, STARTING, ISSUING = 0, 1, 2
+# Requests that wait for a controller's answer, a row for every slot of every stream's window.
+(
+    F_INSTRUCTION, F_ISSUE, F_AT, F_WAITED, F_WHY, F_NEAR, F_SIZE, F_RATE, F_WRITES, F_PIECES,
+    F_FINISH, F_WIDTH,
+) = range(12)  # fmt: skip
+
+#: Modes of a stream; HELD has its window full of requests whose end is not known yet.
+IDLE, STARTING, ISSUING, HELD = range(4)
+#: Which queue of a core issues next, if they do not just take turns.
+FIXED_PRIORITY, OLDEST_FIRST = range(2)
+#: A tick that is not known yet.
+UNKNOWN = 1 << 48
 
 
 class CoreParams(NamedTuple):
@@ -57,6 +70,7 @@ class CoreParams(NamedTuple):
     wait: int
     sram_bytes_per_cycle: int
     port_bytes_per_cycle: int
+    queues: int
 
 
 class Tables(NamedTuple):
@@ -72,6 +86,9 @@ class Tables(NamedTuple):
     cores: Ints
     rings: Ints
     segments: Ints
+    flying: Ints
+    agenda: Ints
+    done: Ints
     heap: Ints
     counts: Ints
 

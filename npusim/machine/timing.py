@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
-from npusim.machine import dram, network, scratchpad, shared, state
+from npusim.machine import controllers, dram, network, scratchpad, shared, state
 from npusim.machine.dma import Walks, walks
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
-from npusim.machine.order import stream_rows
 from npusim.machine.state import CoreParams, Tables
+from npusim.machine.tables import tables_of
 from npusim.machine.timeline import Timeline, by_instruction
 from npusim.machine.units import Costs, costs
-from npusim.program.kinds import Kind
 from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
+
+_POLICIES = {
+    "round_robin": None,
+    "fixed_priority": state.FIXED_PRIORITY,
+    "oldest_first": state.OLDEST_FIRST,
+}
 
 
 def time_program(
@@ -33,14 +35,19 @@ def time_program(
         raise InputError(f"{len(program.streams)} streams; the engine takes {MAX_STREAMS}")
     cost = costs(program, machine)
     walk = walks(program, machine, rows)
-    tables = _tables(program, machine, cost, walk)
+    tables = tables_of(program, machine, cost, walk)
     dram_p = dram.dram_params(machine)
     dram_s = dram.dram_state(dram_p)
+    command_p = controllers.command_params(machine, dram_p)
+    command_s = controllers.command_state(command_p)
     ticks = simulate(
         *tables,
+        _POLICIES[machine.core.dma.arbitration],
         _core_params(machine),
         dram_p,
         dram_s,
+        command_p,
+        command_s,
         network.network_params(machine),
         network.network_state(machine.cores),
         shared.shared_params(machine),
@@ -49,7 +56,7 @@ def time_program(
         scratchpad.scratchpad_state(machine.cores),
     )
     if tables.counts[state.COMPLETED] < len(program):
-        stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
+        stuck = _first_left(tables)
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
     return _timeline(program, machine, cost, walk, tables, dram_s, int(ticks))
 
@@ -91,75 +98,11 @@ def _timeline(
     )
 
 
-def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tables:
-    instructions, count = program.instructions, len(program)
-    work = np.zeros((count, state.W_WIDTH), np.int64)
-    work[:, state.W_STREAM] = instructions.stream
-    work[:, state.W_KIND] = instructions.kind
-    work[:, state.W_ROW] = instructions.row
-    for column, values in (
-        (state.W_FILL, cost.fill),
-        (state.W_BUSY, cost.busy),
-        (state.W_TAIL, cost.tail),
-        (state.W_FETCH, cost.fetch),
-    ):
-        work[:, column] = values
-    hosts = program.rows_of(Kind.HOST)
-    work[hosts, state.W_HOST] = _host_ticks(program, machine)[instructions.row[hosts]]
-    users = _users(program, work)
-    streams, cores, order = _queues(program)
-    requests = int(walk.requests(machine.core.dma.request_bytes).sum())
-    return Tables(
-        work=work,
-        users=users,
-        order=order,
-        walk=walk.table,
-        rows=walk.rows if len(walk.rows) else np.zeros(1, np.int64),
-        trace=_trace(program),
-        streams=streams,
-        cores=cores,
-        rings=np.zeros((len(program.streams), machine.core.dma.outstanding_requests), np.int64),
-        segments=np.empty((2 * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64),
-        heap=np.empty(2 * len(program.streams) + 2, np.int64),
-        counts=np.zeros(4, np.int64),
-    )
-
-
-def _trace(program: Program) -> Ints:
-    """Nothing has happened; host work needs no dispatcher."""
-    trace = state.empty_trace(len(program), np.diff(program.edges.ptr))
-    core = np.array([stream.core for stream in program.streams], np.int64)
-    trace[core[program.instructions.stream] < 0, state.T_DISPATCHED] = 0
-    return trace
-
-
-def _users(program: Program, work: Ints) -> Ints:
-    """Who waits for each instruction, grouped; writes the bounds into `work`."""
-    edges, count = program.edges, len(program)
-    target = np.repeat(np.arange(count), np.diff(edges.ptr))
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(edges.source, minlength=count))])
-    work[:, state.W_USER], work[:, state.W_USER_END] = bounds[:-1], bounds[1:]
-    return target[np.argsort(edges.source, kind="stable")]
-
-
-def _queues(program: Program) -> tuple[Ints, Ints, Ints]:
-    """Stream and core tables, and the instructions by stream, then by core."""
-    by_stream = stream_rows(program)
-    streams = np.zeros((len(program.streams), state.S_WIDTH), np.int64)
-    streams[:, state.S_CORE] = [stream.core for stream in program.streams]
-    streams[:, state.S_UNIT] = [int(stream.unit) for stream in program.streams]
-    ends = np.cumsum([len(rows) for rows in by_stream])
-    begins = ends - [len(rows) for rows in by_stream]
-    for column in (state.S_BEGIN, state.S_HEAD, state.S_NEXT):
-        streams[:, column] = begins
-    streams[:, state.S_END] = ends
-    owner = streams[program.instructions.stream, state.S_CORE]
-    by_core = np.argsort(owner, kind="stable")
-    bounds = np.searchsorted(owner[by_core], np.arange(program.cores + 1)) + len(program)
-    cores = np.zeros((program.cores, state.C_WIDTH), np.int64)
-    cores[:, state.C_NEXT], cores[:, state.C_LAST] = bounds[:-1], bounds[1:]
-    cores[:, state.C_BLOCKED] = -1
-    return streams, cores, np.concatenate([*by_stream, by_core])
+def _first_left(tables: Tables) -> int:
+    """The first instruction that has not completed."""
+    streams = tables.streams
+    ends = zip(streams[:, state.S_HEAD].tolist(), streams[:, state.S_END].tolist(), strict=True)
+    return min(int(tables.order[head:end].min()) for head, end in ends if head < end)
 
 
 def _core_params(machine: Machine) -> CoreParams:
@@ -175,19 +118,5 @@ def _core_params(machine: Machine) -> CoreParams:
         wait=core.sequencer.wait_cycles * cycle,
         sram_bytes_per_cycle=core.sram.bandwidth_bytes_per_cycle,
         port_bytes_per_cycle=core.dma.port_bytes_per_cycle,
+        queues=core.dma.queues,
     )
-
-
-def _host_ticks(program: Program, machine: Machine) -> Ints:
-    """Price of each host operator: launch, both ways over the link, and its arithmetic (A29)."""
-    hosts, regions = program.hosts, program.regions
-    item = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
-    size = regions.elements * item
-    ticks = np.zeros(max(len(hosts.node), 1), np.int64)
-    for row in range(len(hosts.node)):
-        moved = size[hosts.read[hosts.read_ptr[row] : hosts.read_ptr[row + 1]]].sum()
-        moved += size[hosts.write[hosts.write_ptr[row] : hosts.write_ptr[row + 1]]].sum()
-        seconds = machine.host.launch_ns * 1e-9 + moved / machine.host.link_bytes_per_s
-        seconds += hosts.elements[row] / machine.host.flops_per_s
-        ticks[row] = int(np.ceil(seconds * machine.tick_hz))
-    return ticks

@@ -59,6 +59,7 @@ def _copies(program: Program, tally: _Tally) -> None:
     tally.add(who, table.source, _READ, fetched)
     tally.add(who[indirect], table.index[indirect], _READ)
     tally.add(who, table.destination, _WRITE)
+    tally.add(who[program.multicasts.row], program.multicasts.region, _WRITE)
 
 
 def _matrix(program: Program, costs: Costs, tally: _Tally) -> None:

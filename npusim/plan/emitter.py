@@ -60,7 +60,7 @@ class Emitter(Buffers):
                 self._arrive()
             number = builder.count
             stream = self._stream + buffer.queue + 2
-            self._copies.extend((number, stream, builder.point, tile.region, piece.region, -1))
+            self._copies.extend((number, stream, builder.point, tile.region, piece.region, -1, 0))
             builder.count = number + 1
         return tile
 
@@ -81,7 +81,7 @@ class Emitter(Buffers):
         """Copy the rows of `table` that the integer tile `rows` [count] numbers."""
         tile = buffer.next(self.core, (rows.rows * rows.columns, *table.shape[1:]))
         if not table.empty:
-            self._emit(buffer.queue + 2, _COPY, tile.region, table.region, rows.region)
+            self._emit(buffer.queue + 2, _COPY, tile.region, table.region, rows.region, 0)
         return tile
 
     def _copy(
@@ -90,7 +90,7 @@ class Emitter(Buffers):
         if to_type is not from_type:
             raise self._converts(to_type, from_type)
         if not empty:
-            self._emit(queue + 2, _COPY, to, source, -1)
+            self._emit(queue + 2, _COPY, to, source, -1, 0)
 
     @staticmethod
     def _converts(to: DType, source: DType) -> InputError:

@@ -41,6 +41,7 @@ def _copies(program: Program) -> list[Group]:
         (who, table.source, 0),
         (who[indirect], table.index[indirect], 0),
         (who, table.destination, 1),
+        (who[program.multicasts.row], program.multicasts.region, 1),
     ]
 
 

@@ -22,6 +22,7 @@ from npusim.program.program import (
     Ints,
     Layer,
     Mmas,
+    Multicasts,
     Program,
     Regions,
     Stream,
@@ -47,6 +48,7 @@ class Draft:
     regions: Ints
     expressions: tuple[Any, ...]
     immediates: NDArray[np.float64]
+    multicasts: tuple[tuple[int, ...], ...]
     hosts: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int], ...]
     layers: tuple[tuple[int, Layer], ...]
     by_hand: tuple[tuple[int, int], ...]
@@ -64,6 +66,7 @@ def assemble(draft: Draft) -> Program:
         instructions=instructions,
         edges=Edges(np.zeros(len(instructions.kind) + 1, np.int64), _none(), _none()),
         copies=_copies(draft.logs[Kind.COPY]),
+        multicasts=_multicasts(draft),
         mmas=_mmas(draft.logs[Kind.MMA]),
         vectors=_vectors(draft.logs[Kind.VECTOR], draft.immediates),
         hosts=_hosts(draft),
@@ -138,6 +141,11 @@ def _instructions(draft: Draft) -> Instructions:
 
 def _copies(rows: Ints) -> Copies:
     return Copies(*(rows[:, _A + i].copy() for i in range(3)))
+
+
+def _multicasts(draft: Draft) -> Multicasts:
+    groups = [draft.multicasts[number] for number in draft.logs[Kind.COPY][:, _A + 3].tolist()]
+    return Multicasts(_pointers(groups), np.array([r for group in groups for r in group], np.int64))
 
 
 def _mmas(rows: Ints) -> Mmas:

@@ -19,9 +19,10 @@ from npusim.program.assemble import Draft, assemble
 from npusim.program.kinds import LOOPS, RANK, VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space, Unit
 from npusim.program.program import Layer, Program, Stream
 
-#: Operands of each kind of instruction; of a vector one the expression, the destination, its
-#: sources and the immediates.
-OPERANDS = {Kind.COPY: 3, Kind.MMA: 6, Kind.VECTOR: 3 + VECTOR_SOURCES, Kind.HOST: 1}
+#: Operands of each kind of instruction. A copy: destination, source, index (or -1), the number of
+#: a set of further destinations (0: none). A vector one: expression, destination, sources,
+#: immediates.
+OPERANDS = {Kind.COPY: 4, Kind.MMA: 6, Kind.VECTOR: 3 + VECTOR_SOURCES, Kind.HOST: 1}
 #: Sizes, then strides of all dimensions, and how many of them index matrix rows.
 Box = tuple[int, ...]
 _DTYPE_CODE = {name: code for code, name in enumerate(names())}
@@ -45,6 +46,7 @@ class Builder:
         self._region_log = array("q")
         self._expressions: dict[Any, int] = {}
         self._immediates: dict[tuple[float, ...], int] = {(0.0,) * VECTOR_IMMEDIATES: 0}
+        self._multicasts: dict[tuple[int, ...], int] = {(): 0}
         self._hosts: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []
         self._layers: list[tuple[int, Layer]] = []
         self._by_hand: list[tuple[int, int]] = []
@@ -143,6 +145,10 @@ class Builder:
         key = (*values, *(0.0,) * VECTOR_IMMEDIATES)[:VECTOR_IMMEDIATES]
         return self._immediates.setdefault(key, len(self._immediates))
 
+    def multicast(self, regions: Iterable[int]) -> int:
+        """The number of a set of regions that a copy writes besides its destination."""
+        return self._multicasts.setdefault(tuple(regions), len(self._multicasts))
+
     def host(self, node: str, reads: Sequence[int], writes: Sequence[int], elements: int) -> int:
         """An operator run by the host on whole tensors; `elements` prices its arithmetic."""
         self._hosts.append((node, tuple(reads), tuple(writes), elements))
@@ -188,6 +194,7 @@ class Builder:
                 regions=self._all_regions(),
                 expressions=tuple(self._expressions),
                 immediates=np.array(list(self._immediates), np.float64),
+                multicasts=tuple(self._multicasts),
                 hosts=tuple(self._hosts),
                 layers=tuple(self._layers),
                 by_hand=tuple(self._by_hand),

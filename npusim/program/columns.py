@@ -36,7 +36,9 @@ def _lengths(program: Program) -> Iterator[Problem]:
             found = ", ".join(f"{key} {length}" for key, length in columns.items())
             yield Problem(f"the {name} columns differ in length: {found}")
     hosts, edges = program.hosts, program.edges
+    more, copies = program.multicasts, len(program.copies.source)
     pointers = (
+        ("further targets of copies", more.ptr, copies, len(more.region)),
         ("edges", edges.ptr, len(program), len(edges.source)),
         ("reads of the host", hosts.read_ptr, len(hosts.node), len(hosts.read)),
         ("writes of the host", hosts.write_ptr, len(hosts.node), len(hosts.write)),
@@ -84,6 +86,7 @@ def _tables(program: Program) -> Iterator[Problem]:
         "destination of copy": (copies.destination, 0),
         "source of copy": (copies.source, 0),
         "index of copy": (copies.index, -1),
+        "further destination of copy": (program.multicasts.region, 0),
         "A of mma": (mmas.a, 0),
         "B of mma": (mmas.b, 0),
         "C of mma": (mmas.c, 0),

@@ -26,6 +26,7 @@ def problems(program: Program, machine: Machine) -> list[Problem]:
         *_units(program),
         *_reach(program),
         *_copies(program),
+        *_multicasts(program),
         *_gathers(program),
         *_mma_shapes(program),
         *_mma_dtypes(program, machine),
@@ -100,6 +101,31 @@ def _copies(program: Program) -> Iterator[Problem]:
         plain & (regions.elements[to] != regions.elements[source]),
         "a copy of {1} does not fill {0}",
     )  # fmt: skip
+
+
+def _multicasts(program: Program) -> Iterator[Problem]:
+    """Further targets are like the first one, in the memories of cores that differ."""
+    more, regions, buffers = program.multicasts, program.regions, program.buffers
+    first = program.copies.destination[more.row]
+    who = program.rows_of(Kind.COPY)[more.row]
+    yield from _reaches(program, who, more.region, "a target of a multicast", _ON_CORE)
+    several = np.unique(more.row)
+    heads, theirs = program.copies.destination[several], program.rows_of(Kind.COPY)[several]
+    yield from _reaches(program, theirs, heads, "the first target of a multicast", _ON_CORE)
+    unlike = regions.dtype[first] != regions.dtype[more.region]
+    unlike |= regions.elements[first] != regions.elements[more.region]
+    yield from _differ(
+        program, who, (first, more.region), unlike,
+        "a multicast brings the same to all its targets: {1} is not like {0}",
+    )  # fmt: skip
+    row = np.concatenate([more.row, several])
+    core = buffers.core[regions.buffer[np.concatenate([more.region, heads])]]
+    pairs, counts = np.unique(np.stack([row, core]), axis=1, return_counts=True)
+    twice = np.flatnonzero(counts > 1)
+    copies = program.rows_of(Kind.COPY)[pairs[0, twice]]
+    for n, count in alike(program, copies):
+        text = f"a multicast has more than one target on core {pairs[1, twice[n]]}"
+        yield at(program, int(copies[n]), count, text)
 
 
 def _gathers(program: Program) -> Iterator[Problem]:

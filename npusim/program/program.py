@@ -118,6 +118,26 @@ class Copies:
 
 
 @dataclass(frozen=True)
+class Multicasts:
+    """What else a copy writes, CSR by row of `copies`: regions of other cores' memories.
+
+    They receive the same bytes as its destination, which is the first of its targets.
+    """
+
+    ptr: Ints
+    region: Ints
+
+    def of(self, row: int) -> Ints:
+        """The further regions that the copy in this row writes."""
+        return self.region[self.ptr[row] : self.ptr[row + 1]]
+
+    @cached_property
+    def row(self) -> Ints:
+        """The row of `copies` to which each entry of `region` belongs."""
+        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+
+
+@dataclass(frozen=True)
 class Mmas:
     """C (+)= A B; `first` overwrites C, `stationary` is 1 where A stays in the array.
 
@@ -206,6 +226,7 @@ class Program:
     instructions: Instructions
     edges: Edges
     copies: Copies
+    multicasts: Multicasts
     mmas: Mmas
     vectors: Vectors
     hosts: Hosts

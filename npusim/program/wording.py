@@ -159,7 +159,10 @@ def _copy(program: Program, row: int, core: int) -> str:
     spaces = program.space_of(np.array([to, source]))
     far = np.isin(spaces, (Space.DRAM, Space.SHARED))
     verb = "gather" if index >= 0 else "copy" if far[0] == far[1] else "store" if far[0] else "load"
-    text = f"{verb} {region_text(program, to, core)} <- {region_text(program, source, core)}"
+    more = program.multicasts.of(row).tolist()
+    verb = "multicast" if more else verb
+    targets = ", ".join(region_text(program, r, core) for r in (to, *more))
+    text = f"{verb} {targets} <- {region_text(program, source, core)}"
     return f"{text} at rows {region_text(program, index, core)}" if index >= 0 else text
 
 

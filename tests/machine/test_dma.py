@@ -195,3 +195,43 @@ def test_the_request_size_is_the_machine_s(bench, request_bytes):
     assert seen.timeline.requests[load] == (1 << 16) // request_bytes
     assert seen.timeline.dram_bursts == (1 << 16) // 32
     assert prod(seen.program.regions.sizes[0].tolist()) == 1 << 16
+
+
+# ---------------------------------------------------------------- who issues next
+
+POLICIES = ("round_robin", "fixed_priority", "oldest_first")
+
+
+def contended(bench, policy):
+    """Two queues that want to issue in every cycle; the higher number begins 40 cycles earlier."""
+    b = bench(*QUIET, f"core.dma.arbitration={policy}", "core.sequencer.dispatch_cycles=40")
+    high = b.copy(*reversed(rows(b, 256)), queue=1)
+    low = b.copy(*reversed(rows(b, 256)), queue=0)
+    seen = b.run()
+    first = min(seen.starts(high), seen.starts(low)) * seen.cycle
+    return [(seen.timeline.end[i] - first) / seen.cycle for i in (low, high)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_port_is_never_idle_whoever_goes_first(bench, policy):
+    """512 requests in 512 cycles, and the way of the last one."""
+    around = DESCRIPTOR + SHARED_LATENCY
+    assert max(contended(bench, policy)) == pytest.approx(512 + around, abs=4)
+
+
+def test_round_robin_lets_queues_take_turns(bench):
+    """The later queue ends last; the earlier one loses a cycle for each of its cycles."""
+    low, high = contended(bench, "round_robin")
+    assert low - high == pytest.approx(40, abs=4)
+
+
+def test_fixed_priority_serves_the_lower_number_as_if_alone(bench):
+    low, high = contended(bench, "fixed_priority")
+    assert low == pytest.approx(40 + 256 + DESCRIPTOR + SHARED_LATENCY, abs=4)
+    assert high > low
+
+
+def test_oldest_first_serves_the_copy_that_began_first_as_if_alone(bench):
+    low, high = contended(bench, "oldest_first")
+    assert high == pytest.approx(256 + DESCRIPTOR + SHARED_LATENCY, abs=4)
+    assert low > high

@@ -103,7 +103,7 @@ class Walker:
     def visits(self) -> list[tuple[int, int, int]]:
         """(far address, near address, bytes) of every contiguous run."""
         found = []
-        rows = self.rows if len(self.rows) else np.zeros(1, np.int64)
+        rows = self.rows
         while True:
             _locate(0, self.row, self.table, rows, self.streams)
             run = int(self.table[self.row, dma.RUN])
@@ -192,7 +192,8 @@ def test_rows_that_nobody_knows_are_assumed_evenly_spread(rig, npu):
     b.copy(b.sram(4, 64), table, b.sram(4, kind="int64"))
     program = b.program()
     walks = dma.walks(program, b.machine, None)
-    assert walks.rows.tolist() == [0, 25, 50, 75]
+    first = walks.table[0, dma.ROWS]
+    assert walks.rows[first:].tolist() == [0, 25, 50, 75]
     assert rig.probe(program, b.machine).timeline.assumed_rows == 1
 
 

@@ -1,0 +1,164 @@
+"""Requests that wait for a DRAM controller: it answers later, and then they go on.
+
+Under the DRAM model `detailed` nobody knows when an access ends before the controller has chosen
+its commands. A request is then a row of the table `flying` until its way ends; the slot of its
+queue's window names the row.
+"""
+
+from __future__ import annotations
+
+from npusim.core.jit import jit
+from npusim.machine import controllers, dma, dram, events, network, path, reasons
+from npusim.machine import state as s
+from npusim.machine.classes import CycleClass
+from npusim.machine.controllers import CommandParams
+from npusim.machine.dram import DramParams
+from npusim.machine.heap import key_of, push
+from npusim.machine.network import MEMORY, NetworkParams
+from npusim.machine.scratchpad import ScratchpadParams
+from npusim.machine.shared import SharedParams
+from npusim.machine.state import CoreParams
+from npusim.program.program import Ints
+
+_BANDWIDTH, _LATENCY = int(CycleClass.DRAM_BANDWIDTH), int(CycleClass.DRAM_LATENCY)
+_HEAP = s.HEAP
+
+
+@jit
+def depart(
+    i: int, stream: int, issue: int, far: int, near: int, size: int, row: int, walk: Ints,
+    core: int, bank_rate: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
+    counts: Ints,
+    p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+) -> None:  # fmt: skip
+    """Send a request towards the DRAM that it reads or writes first."""
+    at = stream * p.outstanding + streams[stream, s.S_RING]
+    flying[at, s.F_INSTRUCTION], flying[at, s.F_ISSUE], flying[at, s.F_SIZE] = i, issue, size
+    flying[at, s.F_NEAR], flying[at, s.F_RATE] = path.written(far, near, row, walk), bank_rate
+    flying[at, s.F_WAITED], flying[at, s.F_WHY] = 0, _LATENCY
+    if walk[row, dma.FROM] == dma.DRAM:
+        _ask(at, network.ask(issue, n), far, False, streams, flying, agenda, heap, counts, d, k, ks)
+        return
+    t, waited, why = path.fetch(issue, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms)
+    flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
+    _send(at, t, core, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
+
+
+@jit
+def _send(
+    at: int, t: int, core: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
+    counts: Ints, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+) -> None:  # fmt: skip
+    """Carry bytes that the copy engine has to the DRAM that they are written to."""
+    t, waited, why = path.carry(
+        flying[at, s.F_ISSUE], t, flying[at, s.F_WAITED], flying[at, s.F_WHY],
+        flying[at, s.F_SIZE], core, MEMORY, n, ns,
+    )  # fmt: skip
+    flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
+    address = flying[at, s.F_NEAR]
+    _ask(at, t, address, True, streams, flying, agenda, heap, counts, d, k, ks)
+
+
+@jit
+def _ask(
+    at: int, t: int, address: int, writes: bool, streams: Ints, flying: Ints, agenda: Ints,
+    heap: Ints, counts: Ints, d: DramParams, k: CommandParams, ks: Ints,
+) -> None:  # fmt: skip
+    """Hand the request to the controllers of its channels, cut where it crosses a granule."""
+    left = flying[at, s.F_SIZE]
+    flying[at, s.F_AT], flying[at, s.F_WRITES] = t, 1 if writes else 0
+    flying[at, s.F_PIECES] = flying[at, s.F_FINISH] = 0
+    while left > 0:
+        piece = min(left, d.granule_bytes - address % d.granule_bytes)
+        channel = controllers.post(t, at, address, piece, writes, k, ks)
+        flying[at, s.F_PIECES] += 1
+        wake(channel, streams, agenda, heap, counts, k, ks)
+        address += piece
+        left -= piece
+
+
+@jit
+def wake(
+    channel: int, streams: Ints, agenda: Ints, heap: Ints, counts: Ints, k: CommandParams, ks: Ints
+) -> None:
+    """Queue the channel's next action, unless it is queued for as early a time already."""
+    due = controllers.due(channel, k, ks)
+    if due < agenda[channel]:
+        agenda[channel] = due
+        counts[_HEAP] = push(heap, counts[_HEAP], key_of(due, 0, streams.shape[0] + channel))
+
+
+@jit
+def serve(
+    channel: int, now: int, work: Ints, walk: Ints, order: Ints, trace: Ints, streams: Ints,
+    cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, done: Ints, heap: Ints,
+    counts: Ints,
+    p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+) -> None:  # fmt: skip
+    """A channel's controller acts; requests that it finishes go on."""
+    if agenda[channel] != now:
+        return  # it was queued anew for an earlier time
+    agenda[channel] = s.UNKNOWN
+    for j in range(controllers.step(channel, now, k, ks, done)):
+        at, finish = done[2 * j], done[2 * j + 1]
+        flying[at, s.F_PIECES] -= 1
+        flying[at, s.F_FINISH] = max(flying[at, s.F_FINISH], finish)
+        if flying[at, s.F_PIECES] == 0:
+            _go_on(
+                at, now, work, walk, order, trace, streams, cores, rings, segments, flying,
+                agenda, heap, counts, p, d, k, ks, n, ns, h, hs, m, ms,
+            )  # fmt: skip
+    wake(channel, streams, agenda, heap, counts, k, ks)
+
+
+@jit
+def _go_on(
+    at: int, now: int, work: Ints, walk: Ints, order: Ints, trace: Ints, streams: Ints,
+    cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
+    p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+) -> None:  # fmt: skip
+    """DRAM has read or accepted all of a request; it goes on to where its bytes are due."""
+    i, issue, size = flying[at, s.F_INSTRUCTION], flying[at, s.F_ISSUE], flying[at, s.F_SIZE]
+    row, t, rate = work[i, s.W_ROW], flying[at, s.F_FINISH], flying[at, s.F_RATE]
+    core = streams[at // p.outstanding, s.S_CORE]
+    waited, why = flying[at, s.F_WAITED], flying[at, s.F_WHY]
+    wait = t - flying[at, s.F_AT] - dram.unloaded(size, flying[at, s.F_WRITES] == 1, d)
+    if wait > 0:
+        waited, why = waited + wait, _BANDWIDTH
+    if flying[at, s.F_WRITES] == 0:
+        t, waited, why = path.carry(issue, t, waited, why, size, MEMORY, core, n, ns)
+        flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
+        if walk[row, dma.TO] == dma.DRAM:
+            _send(at, t, core, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
+            return
+        t, waited, why = path.deposit(
+            issue, t, waited, why, size, row, walk, core, rate, n, ns, h, hs, m, ms
+        )
+    reasons.explain(i, t, waited, why, row, walk, trace, segments, counts)
+    cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], t)
+    _land(at, t, now, work, order, trace, streams, rings, flying, heap, counts, p)
+
+
+@jit
+def _land(
+    at: int, finish: int, now: int, work: Ints, order: Ints, trace: Ints, streams: Ints,
+    rings: Ints, flying: Ints, heap: Ints, counts: Ints, p: CoreParams,
+) -> None:  # fmt: skip
+    """A request's end is known: its slot in the window is free then, and its copy may be over."""
+    stream, slot, i = at // p.outstanding, at % p.outstanding, flying[at, s.F_INSTRUCTION]
+    rings[stream, slot] = finish
+    if streams[stream, s.S_RING] == slot:
+        go = max(streams[stream, s.S_LATER], finish)
+        if streams[stream, s.S_MODE] == s.HELD:
+            streams[stream, s.S_MODE], streams[stream, s.S_WANTS] = s.ISSUING, go
+            counts[_HEAP] = push(heap, counts[_HEAP], key_of(go, 1, stream))
+        elif streams[stream, s.S_FREE] >= s.UNKNOWN:
+            streams[stream, s.S_FREE] = go
+            trace[order[streams[stream, s.S_NEXT] - 1], s.T_FREE] = go
+            events.schedule(stream, now, order, trace, streams, heap, counts, p.cycle)
+    trace[i, s.T_FLIGHT] -= 1
+    if trace[i, s.T_FLIGHT] == 0 and order[streams[stream, s.S_HEAD]] == i:
+        events.announce(stream, now, work, order, trace, streams, heap, counts)

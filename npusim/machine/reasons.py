@@ -1,0 +1,49 @@
+"""Why a copy's bytes came when they did: its time line, as segments."""
+
+from __future__ import annotations
+
+from npusim.core.jit import jit_inline
+from npusim.machine import dma, path
+from npusim.machine import state as s
+from npusim.machine.classes import CycleClass
+from npusim.program.program import Ints
+
+_QUEUE = int(CycleClass.DMA_QUEUE)
+_SEGMENTS = s.SEGMENTS
+
+
+@jit_inline
+def note(i: int, until: int, why: int, trace: Ints, segments: Ints, counts: Ints) -> None:
+    """Extend the copy's last segment, or open another."""
+    k = trace[i, s.T_SEGMENT]
+    if k >= 0 and segments[k, s.G_WHY] == why:
+        segments[k, s.G_UNTIL] = until
+        return
+    k = counts[_SEGMENTS]
+    segments[k, s.G_INSTRUCTION], segments[k, s.G_UNTIL], segments[k, s.G_WHY] = i, until, why
+    trace[i, s.T_SEGMENT] = k
+    counts[_SEGMENTS] = k + 1
+
+
+@jit_inline
+def explain(
+    i: int, finish: int, waited: int, why: int, row: int, walk: Ints, trace: Ints, segments: Ints,
+    counts: Ints,
+) -> None:  # fmt: skip
+    """Why the copy's latest byte came when it did.
+
+    Without waiting it would have come at `free`: after the unloaded latency (the first request),
+    or as soon as the queue could issue it.
+    """
+    trace[i, s.T_LANDED] += 1
+    free = finish - waited
+    if trace[i, s.T_LANDED] == 1:
+        idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
+        note(i, free, idle, trace, segments, counts)
+        trace[i, s.T_END] = free
+    elif free > trace[i, s.T_END]:
+        note(i, free, _QUEUE, trace, segments, counts)
+        trace[i, s.T_END] = free
+    if finish > trace[i, s.T_END]:
+        note(i, finish, why, trace, segments, counts)
+        trace[i, s.T_END] = finish

@@ -1,0 +1,113 @@
+"""The timing engine's tables, filled from a program before its run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from npusim.core.dtypes import dtype, names
+from npusim.hw.machine import Machine
+from npusim.machine import state
+from npusim.machine.dma import Walks
+from npusim.machine.order import stream_rows
+from npusim.machine.state import Tables
+from npusim.machine.units import Costs
+from npusim.program.kinds import Kind
+from npusim.program.program import Ints, Program
+
+
+def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tables:
+    """Nothing has happened yet; arrays are as large as the program can need."""
+    instructions, count = program.instructions, len(program)
+    work = np.zeros((count, state.W_WIDTH), np.int64)
+    work[:, state.W_STREAM] = instructions.stream
+    work[:, state.W_KIND] = instructions.kind
+    work[:, state.W_ROW] = instructions.row
+    for column, values in (
+        (state.W_FILL, cost.fill),
+        (state.W_BUSY, cost.busy),
+        (state.W_TAIL, cost.tail),
+        (state.W_FETCH, cost.fetch),
+    ):
+        work[:, column] = values
+    hosts = program.rows_of(Kind.HOST)
+    work[hosts, state.W_HOST] = _host_ticks(program, machine)[instructions.row[hosts]]
+    users = _users(program, work)
+    streams, cores, order = _queues(program)
+    outstanding = machine.core.dma.outstanding_requests
+    pieces = len(program.streams) * outstanding * _pieces(machine) + machine.dram.channels
+    requests = int(walk.requests(machine.core.dma.request_bytes).sum())
+    return Tables(
+        work=work,
+        users=users,
+        order=order,
+        walk=walk.table,
+        rows=walk.rows,
+        trace=_trace(program),
+        streams=streams,
+        cores=cores,
+        rings=np.zeros((len(program.streams), outstanding), np.int64),
+        segments=np.empty((2 * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64),
+        flying=np.zeros((len(program.streams) * outstanding, state.F_WIDTH), np.int64),
+        agenda=np.full(machine.dram.channels, state.UNKNOWN, np.int64),
+        done=np.empty(2 * pieces, np.int64),
+        heap=np.empty(2 * len(program.streams) + 2 + pieces, np.int64),
+        counts=np.zeros(4, np.int64),
+    )
+
+
+def _pieces(machine: Machine) -> int:
+    """Most interleave granules that one request touches."""
+    return machine.core.dma.request_bytes // machine.dram.interleave_bytes + 2
+
+
+def _trace(program: Program) -> Ints:
+    """Nothing has happened; host work needs no dispatcher."""
+    trace = state.empty_trace(len(program), np.diff(program.edges.ptr))
+    core = np.array([stream.core for stream in program.streams], np.int64)
+    trace[core[program.instructions.stream] < 0, state.T_DISPATCHED] = 0
+    return trace
+
+
+def _users(program: Program, work: Ints) -> Ints:
+    """Who waits for each instruction, grouped; writes the bounds into `work`."""
+    edges, count = program.edges, len(program)
+    target = np.repeat(np.arange(count), np.diff(edges.ptr))
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(edges.source, minlength=count))])
+    work[:, state.W_USER], work[:, state.W_USER_END] = bounds[:-1], bounds[1:]
+    return target[np.argsort(edges.source, kind="stable")]
+
+
+def _queues(program: Program) -> tuple[Ints, Ints, Ints]:
+    """Stream and core tables, and the instructions by stream, then by core."""
+    by_stream = stream_rows(program)
+    streams = np.zeros((len(program.streams), state.S_WIDTH), np.int64)
+    streams[:, state.S_CORE] = [stream.core for stream in program.streams]
+    streams[:, state.S_UNIT] = [int(stream.unit) for stream in program.streams]
+    streams[:, state.S_QUEUE] = [stream.queue for stream in program.streams]
+    ends = np.cumsum([len(rows) for rows in by_stream])
+    begins = ends - [len(rows) for rows in by_stream]
+    for column in (state.S_BEGIN, state.S_HEAD, state.S_NEXT):
+        streams[:, column] = begins
+    streams[:, state.S_END] = ends
+    owner = streams[program.instructions.stream, state.S_CORE]
+    by_core = np.argsort(owner, kind="stable")
+    bounds = np.searchsorted(owner[by_core], np.arange(program.cores + 1)) + len(program)
+    cores = np.zeros((program.cores, state.C_WIDTH), np.int64)
+    cores[:, state.C_NEXT], cores[:, state.C_LAST] = bounds[:-1], bounds[1:]
+    cores[:, state.C_BLOCKED] = -1
+    return streams, cores, np.concatenate([*by_stream, by_core])
+
+
+def _host_ticks(program: Program, machine: Machine) -> Ints:
+    """Price of each host operator: launch, both ways over the link, and its arithmetic (A29)."""
+    hosts, regions = program.hosts, program.regions
+    item = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
+    size = regions.elements * item
+    ticks = np.zeros(max(len(hosts.node), 1), np.int64)
+    for row in range(len(hosts.node)):
+        moved = size[hosts.read[hosts.read_ptr[row] : hosts.read_ptr[row + 1]]].sum()
+        moved += size[hosts.write[hosts.write_ptr[row] : hosts.write_ptr[row + 1]]].sum()
+        seconds = machine.host.launch_ns * 1e-9 + moved / machine.host.link_bytes_per_s
+        seconds += hosts.elements[row] / machine.host.flops_per_s
+        ticks[row] = int(np.ceil(seconds * machine.tick_hz))
+    return ticks
