@@ -57,6 +57,15 @@ def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="execute in another legal order too, and report what that changes",
     )  # fmt: skip
     run.add_argument("--stop-after", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
+    run.add_argument(
+        "--sensitivity", nargs="?", const="fixed", choices=("fixed", "replan"), metavar="HOW",
+        help="time it again with each number of the machine doubled and halved: fixed (the same "
+        "plan) or replan (fixed)",
+    )  # fmt: skip
+    run.add_argument(
+        "--confirm", action="store_true",
+        help="time it again with twice what each of the largest layers lacks: does it follow?",
+    )  # fmt: skip
 
 
 def _show(verbs: argparse._SubParsersAction[Parser]) -> None:

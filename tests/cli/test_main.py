@@ -31,7 +31,9 @@ CODES = {
 }
 
 
-@pytest.mark.parametrize("verb", [(), ("run",), ("show",), ("show", "hw"), ("list",), ("export",)])
+@pytest.mark.parametrize(
+    "verb", [(), ("run",), ("show",), ("show", "hw"), ("list",), ("export",)]
+)
 def test_help_states_the_exit_codes(npusim, verb):
     done = npusim(*verb, "--help")
     assert (done.code, done.err) == (0, "")
