@@ -8,20 +8,23 @@ import re
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from npusim.api.identity import folder_name
 from npusim.api.run import Run
+from npusim.api.stages import Stopwatch
 from npusim.core.errors import InputError, Place, Problem
 from npusim.hw.dump import dump_yaml
 from npusim.measure.result import Result
 from npusim.plan.pinned import names_beside, pinned
 from npusim.report.layers_csv import layers_csv
 from npusim.report.text import plain_report
+from npusim.report.whatif import picture
 
 LATEST = "latest"
+PICTURE = "sensitivity.svg"
 
 
 def check_writable(out: str) -> None:
@@ -44,37 +47,57 @@ def write_folder(made: Run, result: Result, command: Sequence[str]) -> Path:
     It appears whole or not at all. Raises InputError if it cannot be written.
     """
     assert made.request.out is not None
-    parent = Path(made.request.out) / f"{_safe(result.model)}@{_safe(result.hardware)}"
-    target = parent / folder_name(result.manifest)
+    target = place_of(made.request.out, result.model, result.hardware, folder_name(result.manifest))
+    write_whole(target, lambda: _files(made, result, target, command))
+    return target
+
+
+def place_of(out: str, subject: str, hardware: str, name: str) -> Path:
+    """OUT/SUBJECT@HARDWARE/NAME."""
+    return Path(out) / f"{_safe(subject)}@{_safe(hardware)}" / name
+
+
+def write_whole(target: Path, files: Callable[[], Mapping[str, str]]) -> None:
+    """Write a folder of texts beside its place, rename it, and point its parent's `latest` at it.
+
+    Raises InputError if it cannot be written; then whatever was there is still there.
+    """
+    parent = target.parent
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{target.name}.") as scratch:
             fresh = Path(scratch) / target.name
             fresh.mkdir()
-            for name, text in _files(made, result, target, command).items():
+            for name, text in files().items():
                 (fresh / name).write_text(text, encoding="utf-8", newline="\n")
             _swap(fresh, target, Path(scratch) / "replaced")
             _point(parent / LATEST, target.name, Path(scratch) / LATEST)
     except OSError as error:
         message = f"cannot write results: {error.strerror or error}"
         raise InputError(Problem(message, Place(str(target)))) from None
-    return target
 
 
 def _files(made: Run, result: Result, target: Path, command: Sequence[str]) -> Mapping[str, str]:
     beside = names_beside(made.decisions)
+    pictures = {} if result.sensitivity is None else {PICTURE: picture(result.sensitivity)}
     return {
+        **pictures,
         "result.json": result.to_json(),
         "layers.csv": layers_csv(result),
         "report.txt": plain_report(result),
         "machine.yaml": dump_yaml(made.machine),
         "plan.py": pinned(made.graph, made.plan.plan, made.decisions, beside),
         **{name: file.read_text("utf-8") for file, name in beside.items()},
-        "run.json": json.dumps(_circumstances(made, target, command), indent=2) + "\n",
+        "run.json": json.dumps(
+            circumstances(target, command, made.loaded.source, made.watch), indent=2
+        )
+        + "\n",
     }
 
 
-def _circumstances(made: Run, target: Path, command: Sequence[str]) -> dict[str, object]:
+def circumstances(
+    target: Path, command: Sequence[str], machine_file: str, watch: Stopwatch
+) -> dict[str, object]:
     """What may differ between two runs of the same: when, where and how fast."""
     return {
         "command": list(command),
@@ -84,9 +107,9 @@ def _circumstances(made: Run, target: Path, command: Sequence[str]) -> dict[str,
         "platform": sys.platform,
         "working_directory": str(Path.cwd()),
         "folder": str(target.absolute()),
-        "machine_file": made.loaded.source,
-        "stages": made.watch.seconds,
-        "cpu_s": round(sum(stage["cpu_s"] for stage in made.watch.seconds.values()), 6),
+        "machine_file": machine_file,
+        "stages": watch.seconds,
+        "cpu_s": watch.cpu_s,
     }
 
 

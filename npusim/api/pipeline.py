@@ -15,6 +15,7 @@ from npusim.api.plans import load_plan
 from npusim.api.request import Request
 from npusim.api.run import Run
 from npusim.api.stages import Stopwatch, Watcher, nobody
+from npusim.api.whatif import with_whatif
 from npusim.machine.timeline import Timeline
 from npusim.machine.timing import time_program
 from npusim.measure import layers
@@ -48,7 +49,7 @@ def run(request: Request, watcher: Watcher = nobody, command: Sequence[str] = ()
     made = replace(made, timeline=timeline, accounting=accounting)
     if request.stop_after == "timing":
         return made
-    result = _measured(made, lowered, timeline, accounting)
+    result = with_whatif(made, lowered, _measured(made, lowered, timeline, accounting))
     made = replace(made, result=result)
     if request.out is None:
         return made

@@ -13,6 +13,8 @@ from npusim.measure.result import Inputs
 
 Stage = Literal["plan", "program", "functional", "timing"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+Sensitivity = Literal["fixed", "replan"]
+SENSITIVITIES: tuple[Sensitivity, ...] = get_args(Sensitivity)
 _ORDER = re.compile(r"random:[0-9]+")
 
 
@@ -20,7 +22,9 @@ _ORDER = re.compile(r"random:[0-9]+")
 class Request:
     """One run: texts as on the command line, KEY=VALUE texts as mappings.
 
-    `order` is None or `random:SEED`; `out` None writes no results folder.
+    `order` is None or `random:SEED`; `out` None writes no results folder. `sensitivity` times the
+    run on machines with one number doubled or halved, under the same plan or under one made for
+    each; `confirm` on those with twice what the largest layers lack.
     """
 
     model: str
@@ -34,6 +38,8 @@ class Request:
     allow_host: bool = True
     order: str | None = None
     stop_after: Stage | None = None
+    sensitivity: Sensitivity | None = None
+    confirm: bool = False
     out: str | None = "results"
 
     def __post_init__(self) -> None:
@@ -51,6 +57,14 @@ class Request:
         if self.timing_only and self.stop_after == "functional":
             text = "--timing-only computes no values to stop after"
             problems.append(Problem(text, Place("--stop-after")))
+        if self.sensitivity is not None and self.sensitivity not in SENSITIVITIES:
+            hints = choose_from(self.sensitivity, SENSITIVITIES)
+            message = f"unknown way {self.sensitivity!r}"
+            problems.append(Problem(message, Place("--sensitivity"), hints))
+        for flag, asked in (("--sensitivity", self.sensitivity), ("--confirm", self.confirm)):
+            if asked and self.stop_after is not None:
+                text = "times a finished run again, and --stop-after ends before it is finished"
+                problems.append(Problem(text, Place(flag)))
         if self.seed < 0:
             problems.append(Problem(f"must not be negative, found {self.seed}", Place("--seed")))
         if problems:
@@ -79,6 +93,8 @@ class Request:
             order=self.order or "plan",
             timing_only=self.timing_only,
             allow_host=self.allow_host,
+            sensitivity=self.sensitivity,
+            confirm=self.confirm,
         )
 
 

@@ -27,6 +27,11 @@ class Stopwatch:
     watcher: Watcher = nobody
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)
 
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of all stages together."""
+        return round(sum(stage["cpu_s"] for stage in self.seconds.values()), 6)
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time what happens inside."""

@@ -76,6 +76,10 @@ def _dispatch(args: Namespace, given: Sequence[str]) -> int:
             from npusim.cli.run import run
 
             code = run(args, given)
+        case "probe":
+            from npusim.cli.probe import probe
+
+            code = probe(args, given)
         case "show":
             from npusim.cli.show import show
 
@@ -89,7 +93,7 @@ def _dispatch(args: Namespace, given: Sequence[str]) -> int:
 
             code = export(args)
         case _:
-            hints = ("verbs: run, show, list, export", "see npusim --help")
+            hints = ("verbs: run, probe, show, list, export", "see npusim --help")
             raise InputError(Problem("a verb is missing", hints=hints))
     from npusim.cli.printer import flush
 

@@ -32,6 +32,7 @@ def make_parser() -> Parser:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     _run(verbs)
+    _probe(verbs)
     _show(verbs)
     _verb(verbs, "list", "machines, models, plans and kernels of the catalogue")
     _export(verbs)
@@ -57,6 +58,26 @@ def _run(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="execute in another legal order too, and report what that changes",
     )  # fmt: skip
     run.add_argument("--stop-after", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
+    run.add_argument(
+        "--sensitivity", nargs="?", const="fixed", choices=("fixed", "replan"), metavar="HOW",
+        help="time it again with each number of the machine doubled and halved: fixed (the same "
+        "plan) or replan (fixed)",
+    )  # fmt: skip
+    run.add_argument(
+        "--confirm", action="store_true",
+        help="time it again with twice what each of the largest layers lacks: does it follow?",
+    )  # fmt: skip
+
+
+def _probe(verbs: argparse._SubParsersAction[Parser]) -> None:
+    probe = _verb(verbs, "probe", "measure the modelled machine by small programs")
+    _subject(probe, model=False, machine=True)
+    probe.add_argument(
+        "--only", action="extend", nargs="+", default=[], metavar="GROUP",
+        help="only these groups of micro-benchmarks, e.g. bandwidth latency",
+    )  # fmt: skip
+    probe.add_argument("--out", default="results", metavar="DIR", help="results go there (results)")
+    probe.add_argument("--json", action="store_true", help="print the document and nothing else")
 
 
 def _show(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -10,6 +10,7 @@ from npusim.api.pipeline import run as run_model
 from npusim.api.request import Request
 from npusim.api.run import Run
 from npusim.api.stages import Watcher
+from npusim.api.whatif import AGAIN
 from npusim.cli import printer, stopped
 from npusim.cli.progress import Bar
 from npusim.core.arguments import assignments
@@ -25,7 +26,7 @@ def run(args: Namespace, given: Sequence[str]) -> int:
         text = "prints the whole result, and --stop-after ends before there is one"
         raise InputError(Problem(text, Place("--json")))
     with Bar() as bar:
-        made = run_model(request_of(args), _telling(bar), ["npusim", *given])
+        made = run_model(request_of(args), telling(bar), ["npusim", *given])
     for text in made.notes:
         printer.note(text)
     if made.result is not None and args.json:
@@ -34,10 +35,14 @@ def run(args: Namespace, given: Sequence[str]) -> int:
             print(f"FAILED {failure.layer}: {failure.message}", file=sys.stderr)
     else:
         printer.show(_parts(made))
+    if made.request.sensitivity is not None or made.request.confirm:
+        printer.note(
+            f"{made.watch.cpu_s:.1f} CPU s, of these {_again_s(made):.1f} to time it again"
+        )
     return OK if made.valid else CHECK_FAILED
 
 
-def _telling(bar: Bar) -> Watcher:
+def telling(bar: Bar) -> Watcher:
     """The bar, with a word once all is loaded if npusim's own loops must be compiled first."""
     told = not is_cold()
 
@@ -49,6 +54,11 @@ def _telling(bar: Bar) -> Watcher:
         bar(stage, done, total)
 
     return watch
+
+
+def _again_s(made: Run) -> float:
+    """CPU seconds of the stages that timed the run on other machines."""
+    return sum(spent["cpu_s"] for stage, spent in made.watch.seconds.items() if stage in AGAIN)
 
 
 def request_of(args: Namespace) -> Request:
@@ -65,6 +75,8 @@ def request_of(args: Namespace) -> Request:
         allow_host=not args.no_host,
         order=args.order,
         stop_after=args.stop_after,
+        sensitivity=args.sensitivity,
+        confirm=args.confirm,
         out=args.out,
     )
 

@@ -9,27 +9,7 @@ from npusim.graph.ir import Graph
 from npusim.hw.machine import Machine
 from npusim.hw.provenance import KINDS, Provenance
 from npusim.measure.layers import Run
-from npusim.measure.result import ModelNote
 from npusim.measure.work import Work
-
-_NOT_COMPARED = "not compared with a reference yet"
-
-
-def models(machine: Machine) -> dict[str, ModelNote]:
-    """How each part of the machine was modelled."""
-    matrix, shared = machine.core.matrix, machine.shared_sram
-    named = {
-        "dram": machine.dram.model,
-        "noc": machine.noc.kind,
-        "sram": "bandwidth of all banks, with latency" + (", and shared SRAM" if shared else ""),
-        "matrix": f"closed forms, {matrix.dataflow}, fold_overlap {matrix.fold_overlap}",
-        "vector": "closed forms by class of operation",
-        "host": "launch, link and rate",
-    }
-    return {
-        part: ModelNote(name=name, error_band=None, note=_NOT_COMPARED)
-        for part, name in named.items()
-    }
 
 
 def assumptions(

@@ -8,7 +8,8 @@ import numpy as np
 
 from npusim.hw.provenance import Provenance
 from npusim.machine.classes import CycleClass
-from npusim.measure.assumptions import assumptions, models
+from npusim.measure.assumptions import assumptions
+from npusim.measure.bands import models, time_range
 from npusim.measure.layers import (
     Run,
     array_busy,
@@ -69,9 +70,12 @@ def _totals(run: Run, work: Sequence[Work], validated: bool | None) -> Totals:
     done = sum(w.flops for w in work)
     by_dram = compulsory_bytes(run.graph) / machine.dram_bytes_per_cycle
     bursts = run.timeline.dram_bursts * machine.dram.burst_bytes
+    low, high = time_range(run.seconds(cycles), classes, models(machine))
     return Totals(
         cycles=cycles,
         time_s=run.seconds(cycles),
+        time_low_s=low,
+        time_high_s=high,
         flops=done,
         flop_fraction=fraction(ideal, cycles) or 0.0,
         flops_per_s=fraction(done, run.seconds(cycles)) or 0.0,

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from npusim.measure.record import Record
+from npusim.measure.whatif_result import Confirmations, Sensitivity
 
 SCHEMA_VERSION: Literal[1] = 1
 Choice = bool | int | float | str
-
-
-class Record(BaseModel):
-    """A part of the result: frozen, no fields but its own, types as they are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Traffic(Record):
@@ -85,10 +80,15 @@ class LayerResult(Record):
 
 
 class Totals(Record):
-    """The whole run; `floor_cycles` is what neither arithmetic nor DRAM can go below."""
+    """The whole run; `floor_cycles` is what neither arithmetic nor DRAM can go below.
+
+    `time_low_s` and `time_high_s` enclose the time by the known errors of the models.
+    """
 
     cycles: int
     time_s: float
+    time_low_s: float
+    time_high_s: float
     flops: int
     flop_fraction: float
     flops_per_s: float
@@ -120,9 +120,13 @@ class Fallback(Record):
 
 
 class ModelNote(Record):
-    """How a part of the machine was modelled, and how far that is off where it is known."""
+    """How a part of the machine was modelled, and how far that is off where it is known.
+
+    `owns` are the classes of cycles that follow from it.
+    """
 
     name: str
+    owns: tuple[str, ...]
     error_band: tuple[float, float] | None
     note: str
 
@@ -148,6 +152,8 @@ class Inputs(Record):
     order: str
     timing_only: bool
     allow_host: bool
+    sensitivity: Literal["fixed", "replan"] | None = None
+    confirm: bool = False
 
 
 class Manifest(Record):
@@ -174,6 +180,8 @@ class Result(Record):
     models: dict[str, ModelNote]
     assumptions: tuple[str, ...]
     manifest: Manifest
+    sensitivity: Sensitivity | None = None
+    confirmations: Confirmations | None = None
 
     def to_json(self) -> str:
         """The document, indented, with a newline at its end."""

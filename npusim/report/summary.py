@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+from npusim.measure.bands import took_part
 from npusim.measure.result import LayerResult, Result
 from npusim.report import numbers
 from npusim.report.table import Column, Table
@@ -150,8 +152,26 @@ def models(result: Result) -> Iterator[str]:
     unknown = [f"{part}: {m.name}" for part, m in result.models.items() if part not in known]
     for part, note in known.items():
         yield f"model of {part}: {note.name}, error {_band(note.error_band)}"
+    if known:
+        yield from _range(result)
     if unknown:
         yield f"models without a known error: {'; '.join(unknown)}"
+
+
+def _range(result: Result) -> Iterator[str]:
+    """What the known errors leave open about the time, and whose errors nobody knows."""
+    t, spent = result.totals, Counter[str]()
+    for classes in result.accounting.cores.values():
+        spent.update(classes)
+    used = [(part, note) for part, note in result.models.items() if took_part(spent, note)]
+    open_ = [part for part, note in used if note.error_band is None]
+    text = f"time by the known errors: {_times(t.time_low_s, t.time_high_s)}"
+    yield text + (f"; not compared, and taken as they are: {', '.join(open_)}" if open_ else "")
+
+
+def _times(low_s: float, high_s: float) -> str:
+    low, high = numbers.duration(low_s), numbers.duration(high_s)
+    return low if low == high else f"{low} to {high}"
 
 
 def _band(band: tuple[float, float] | None) -> str:

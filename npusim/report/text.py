@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npusim.measure.result import Result
-from npusim.report import summary
+from npusim.report import summary, whatif
 from npusim.report.layers import layer_table
 from npusim.report.table import Table, fitted, lines
 
@@ -26,6 +26,7 @@ def parts(result: Result, full: bool) -> Iterator[Part]:
         if table is not None:
             yield ""
             yield table
+    yield from whatif.parts(result, full)
     yield ""
     yield from summary.models(result)
     if not full:

@@ -223,3 +223,40 @@ def test_a_run_that_compiles_first_says_so(npusim, monkeypatch, cold):
     told = npusim("run", *SMALL, "--timing-only").err.count("loops are being compiled, once")
     assert told == cold
     assert "compiled" not in npusim("run", "--model", "nothing").err
+
+
+def test_other_machines_are_asked_and_their_price_is_told(npusim, tmp_path):
+    done = npusim("run", *SMALL, "--timing-only", "--sensitivity", "--confirm")
+    assert done.code == 0
+    assert "sensitivity, the same program: every number of the machine doubled" in done.out
+    assert "bottlenecks, the resource behind each doubled: the 1 layer" in done.out
+    (note,) = done.err.splitlines()
+    assert note.startswith("note: ") and note.endswith(" to time it again")
+    folder = tmp_path / "results" / "matmul@npu_a" / "latest"
+    result = Result.model_validate_json((folder / "result.json").read_text())
+    assert result.sensitivity.mode == "fixed"
+    assert result.manifest.inputs.confirm and result.manifest.inputs.sensitivity == "fixed"
+    assert (folder / "sensitivity.svg").read_text().startswith("<?xml")
+    shown = npusim("show", "result")
+    assert "core.sequencer.wait_cycles x 0.5: it counts whole ones" in shown.out
+
+
+def test_a_run_that_asks_nothing_of_other_machines_has_none(npusim, tmp_path):
+    npusim("run", *SMALL, "--timing-only")
+    folder = tmp_path / "results" / "matmul@npu_a" / "latest"
+    document = json.loads((folder / "result.json").read_text())
+    assert document["sensitivity"] is None and document["confirmations"] is None
+    assert not (folder / "sensitivity.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (("--sensitivity", "replann"), "error: --sensitivity: unknown 'replann'\n  nearest: repla"),
+        (("--confirm", "--stop-after", "timing"), "error: --confirm: times a finished run again"),
+    ],
+)
+def test_flags_about_other_machines(npusim, argv, told):
+    done = npusim("run", *SMALL, *argv)
+    assert done.code == 2
+    assert told in done.err

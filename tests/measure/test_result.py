@@ -14,13 +14,22 @@ TOP = {
     "schema_version", "hardware", "model", "plan", "seed", "totals", "layers", "accounting",
     "fallbacks", "models", "assumptions", "manifest",
 }  # fmt: skip
-TOTALS = {"cycles", "time_s", "flops", "flop_fraction", "memory_stall_fraction", "validated"}
+TOTALS = {
+    "cycles",
+    "time_s",
+    "time_low_s",
+    "time_high_s",
+    "flops",
+    "flop_fraction",
+    "memory_stall_fraction",
+    "validated",
+}
 LAYER = {
     "name", "operator", "kernel", "repeat", "cycles", "span", "flops", "flop_fraction",
     "array_busy_fraction", "pe_utilization", "memory_stall_fraction", "stall_cycles",
     "bottleneck", "runner_up", "bytes", "claim", "max_error", "tolerance_ratio", "validated",
 }  # fmt: skip
-PARTS = {"dram", "noc", "sram", "matrix", "vector", "host"}
+PARTS = {"dram", "noc", "sram", "matrix", "vector", "dma", "sequencer", "host"}
 
 
 def refuse(constant: str) -> float:

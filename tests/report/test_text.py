@@ -111,9 +111,11 @@ def test_error_bands_are_shown_where_they_are_known(result):
     assert line.startswith("models without a known error: dram: run;")
     dram = result.models["dram"].model_copy(update={"error_band": (-0.05, 0.12)})
     known = result.model_copy(update={"models": {**result.models, "dram": dram}})
-    first, second = summary.models(known)
+    first, second, third = summary.models(known)
     assert first == "model of dram: run, error -5 to +12 %"
-    assert "dram" not in second
+    assert second.startswith("time by the known errors: 22.78 us; not compared, and taken as ")
+    assert "dram" not in second.partition(";")[2]
+    assert "dram: run" not in third
 
 
 @pytest.mark.parametrize("width", [60, 100, 140])

@@ -1,0 +1,35 @@
+"""The verb `probe`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+from npusim.api.probe import Probed
+from npusim.api.probe import probe as probe_machine
+from npusim.cli import printer
+from npusim.cli.progress import Bar
+from npusim.cli.run import telling
+from npusim.core.errors import OK
+from npusim.report.probe import parts as probe_parts
+from npusim.report.text import Part
+
+
+def probe(args: Namespace, given: Sequence[str]) -> int:
+    """Measure a machine as the flags say; prints the tables or the document."""
+    with Bar() as bar:
+        found = probe_machine(
+            args.hw, args.hw_set, args.only, args.out, telling(bar), ["npusim", *given]
+        )
+    for text in found.notes:
+        printer.note(text)
+    if args.json:
+        printer.write(found.result.to_json())
+    else:
+        printer.show(_parts(found))
+    return OK
+
+
+def _parts(found: Probed) -> Iterator[Part]:
+    yield from probe_parts(found.result)
+    yield f"results: {found.folder}"

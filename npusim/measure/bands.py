@@ -1,0 +1,121 @@
+"""How far each model is known to be off, and what that leaves open about a run's time.
+
+PARTS is the one place where a comparison with a reference is entered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from npusim.hw.machine import Machine
+from npusim.machine.classes import CycleClass as C
+from npusim.measure.result import ModelNote
+from npusim.program.program import Ints
+
+NOT_COMPARED = "not compared with a reference yet"
+
+
+@dataclass(frozen=True)
+class Band:
+    """(ours - reference) / reference lies in [low, high]; `against` says what was compared."""
+
+    low: float
+    high: float
+    against: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the machine with a model of its own, and the classes of cycles it owns.
+
+    `named` says which model a machine uses, `band` how far that one is off: None where nothing
+    has been compared.
+    """
+
+    name: str
+    owns: tuple[C, ...]
+    named: Callable[[Machine], str]
+    band: Callable[[Machine], Band | None]
+
+
+def _uncompared(_: Machine) -> Band | None:
+    return None
+
+
+def _sram(machine: Machine) -> str:
+    beside = ", and shared SRAM" if machine.shared_sram else ""
+    return f"bandwidth of all banks, with latency{beside}"
+
+
+def _matrix(machine: Machine) -> str:
+    matrix = machine.core.matrix
+    return f"closed forms, {matrix.dataflow}, fold_overlap {matrix.fold_overlap}"
+
+
+def _matrix_band(machine: Machine) -> Band | None:
+    """Without overlap the forms are those of a published simulator, to the cycle (A7)."""
+    if machine.core.matrix.fold_overlap != "none":
+        return None
+    return Band(0.0, 0.0, "SCALE-Sim, cycles without stalls")
+
+
+#: Classes that nobody owns follow from what the other classes do.
+PARTS: tuple[Part, ...] = (
+    Part("dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model, _uncompared),
+    Part("noc", (C.NOC,), lambda m: m.noc.kind, _uncompared),
+    Part("sram", (C.BANK_CONFLICT, C.SHARED_SRAM), _sram, _uncompared),
+    Part("matrix", (C.MATRIX, C.FILL_DRAIN), _matrix, _matrix_band),
+    Part("vector", (C.VECTOR,), lambda _: "closed forms by class of operation", _uncompared),
+    Part("dma", (C.DMA_QUEUE,), lambda _: "queues of requests in flight", _uncompared),
+    Part("sequencer", (C.DISPATCH,), lambda _: "in-order hand-out", _uncompared),
+    Part("host", (C.HOST,), lambda _: "launch, link and rate", _uncompared),
+)
+#: Core-cycles that only wait for other cores, or for nothing.
+UNOWNED = (C.SYNCHRONISATION, C.IDLE)
+
+
+def models(machine: Machine, parts: Sequence[Part] = PARTS) -> dict[str, ModelNote]:
+    """How each part of the machine was modelled, and how far that is off."""
+    found = {}
+    for part in parts:
+        band = part.band(machine)
+        found[part.name] = ModelNote(
+            name=part.named(machine),
+            owns=tuple(what.label for what in part.owns),
+            error_band=None if band is None else (band.low, band.high),
+            note=NOT_COMPARED if band is None else f"compared with {band.against}",
+        )
+    return found
+
+
+def time_range(time_s: float, classes: Ints, notes: Mapping[str, ModelNote]) -> tuple[float, float]:
+    """The time that the references would have found, at least and at most (A56).
+
+    `classes` are core-cycles per class. A model that is e too long took 1 + e times what its
+    reference takes, so the cycles that it owns shrink by 1 / (1 + e). A model without a
+    comparison changes nothing; classes without an owner stretch as the owned ones do together.
+    """
+    shortest = np.ones(len(C))
+    longest = np.ones(len(C))
+    owned = np.zeros(len(C), np.bool_)
+    for note in notes.values():
+        low, high = note.error_band or (0.0, 0.0)
+        for label in note.owns:
+            what = C[label.upper()]
+            owned[what] = True
+            shortest[what], longest[what] = 1 / (1 + high), 1 / (1 + low)
+    weight = np.where(owned, classes, 0)
+    if not weight.sum():
+        return time_s, time_s
+    return (
+        time_s * float(weight @ shortest / weight.sum()),
+        time_s * float(weight @ longest / weight.sum()),
+    )
+
+
+def took_part(classes: Mapping[str, int], note: ModelNote) -> bool:
+    """Whether any core-cycle of a run follows from a model."""
+    return any(classes.get(label, 0) for label in note.owns)

@@ -1,0 +1,1 @@
+"""What is run to find out whether machines and mappings do what they say."""

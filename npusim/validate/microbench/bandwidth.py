@@ -1,0 +1,133 @@
+"""How much DRAM delivers: by requests in flight, stride, tile shape, and reads among writes."""
+
+from __future__ import annotations
+
+from npusim.program.kinds import Space
+from npusim.validate.microbench._streams import NUMBER_BYTES, POINT_BYTES, stream
+from npusim.validate.peaks import DRAM, PORTS
+from npusim.validate.rig import Points, Rig
+
+#: Rows of a matrix lie so far apart in DRAM.
+MATRIX_PITCH_BYTES = 1 << 14
+#: Shares of writes, and how the named ones are called.
+SHARES = (0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1)
+NAMED = {0: "read", 0.5: "half read, half write", 1: "write"}
+#: Pieces of a strided copy at most.
+PIECES = 2048
+
+
+def measure(rig: Rig) -> None:
+    """Numbers of whole streams, then a curve for each question."""
+    everyone = range(rig.machine.cores)
+    for share, name in NAMED.items():
+        bench, moved = stream(rig, everyone, NUMBER_BYTES, writes=share)
+        run = bench.timed()
+        refreshes = f"refreshes {100 * run.refreshing():.0f} % of the time"
+        rig.peak(f"DRAM {name}, all cores", moved / run.time_s, DRAM, run, refreshes)
+    bench, moved = stream(rig, range(1), NUMBER_BYTES // rig.machine.cores)
+    run = bench.timed()
+    rig.number("DRAM read, one core", moved / run.time_s, "B/s", limits=run.limits(),
+               stated=rig.peaks[PORTS].value / rig.machine.cores)  # fmt: skip
+    in_flight(rig)
+    strides(rig)
+    shapes(rig)
+    mixes(rig)
+
+
+def in_flight(rig: Rig) -> None:
+    """Batches of k requests in one descriptor, each behind the one before, in every queue used."""
+    cores = rig.machine.cores
+    lines: dict[str, Points] = {}
+    for label, active, queues in (
+        ("one core, one queue", 1, 1),
+        (f"all cores, {rig.loads} of their queues each", cores, rig.loads),
+    ):
+        room = rig.machine.core.sram.size_bytes // (2 * queues)
+        size = rig.machine.core.dma.request_bytes
+        line: Points = []
+        while size <= room and size <= 4 * NUMBER_BYTES // (active * queues):
+            line.append(_window(rig, active, queues, size))
+            size *= 2
+        lines[label] = line
+    rig.curve(
+        "DRAM read against requests in flight", "requests asked for at once, all queues together",
+        "DRAM bandwidth", lines, DRAM,
+    )  # fmt: skip
+
+
+def _window(rig: Rig, cores: int, queues: int, size: int) -> tuple[float, float]:
+    bench = rig.bench()
+    rounds = max(POINT_BYTES // (cores * queues * size), 4)
+    rounds = min(rounds, 256)
+    for core in range(cores):
+        for queue in range(queues):
+            slot = bench.tile(Space.SRAM, (size,), core=core, filled=False)
+            source = bench.buffer(Space.DRAM, rounds * size)
+            for n in range(rounds):
+                bench.copy(core, slot, bench.view(source, (size,), at=n * size), queue)
+    moved = rounds * size * cores * queues
+    asked = cores * queues * size // rig.machine.core.dma.request_bytes
+    return float(asked), moved / bench.timed().time_s
+
+
+def strides(rig: Rig) -> None:
+    """Pieces of one length, further and further apart: useful bytes per second."""
+    dram, cores = rig.machine.dram, rig.machine.cores
+    lines: dict[str, Points] = {}
+    for piece in sorted({dram.burst_bytes, rig.machine.core.dma.request_bytes}):
+        pieces = min(PIECES, rig.machine.core.sram.size_bytes // (2 * piece))
+        pitch, line = piece, []
+        while pitch <= 1 << 16 and pieces * pitch <= dram.size_bytes // cores:
+            line.append((float(pitch), _strided(rig, piece, pieces, pitch)))
+            pitch *= 2
+        lines[f"pieces of {piece} B"] = line
+    rig.curve("DRAM read against stride", "bytes from piece to piece", "useful bandwidth",
+              lines, DRAM)  # fmt: skip
+
+
+def _strided(rig: Rig, piece: int, pieces: int, pitch: int) -> float:
+    bench, cores = rig.bench(), rig.machine.cores
+    for core in range(cores):
+        source = bench.buffer(Space.DRAM, pieces * pitch)
+        view = bench.view(source, (pieces, piece), pitch=pitch)
+        bench.copy(core, bench.tile(Space.SRAM, (pieces, piece), core=core, filled=False), view)
+    return cores * pieces * piece / bench.timed().time_s
+
+
+def shapes(rig: Rig) -> None:
+    """Tiles of one size, from tall to wide, out of a matrix with long rows."""
+    width, line = rig.machine.dram.burst_bytes, []
+    while width <= min(MATRIX_PITCH_BYTES, rig.tile_bytes()):
+        line.append((float(width), _shaped(rig, width)))
+        width *= 2
+    rig.curve("DRAM read against tile shape", f"bytes of a row of a {rig.tile_bytes():,} B tile",
+              "DRAM bandwidth", {f"rows {MATRIX_PITCH_BYTES:,} B apart": line}, DRAM)  # fmt: skip
+
+
+def _shaped(rig: Rig, width: int) -> float:
+    """A core walks along the columns of its own band of rows, tile by tile."""
+    bench, cores, size = rig.bench(), rig.machine.cores, rig.tile_bytes()
+    rows, across = size // width, MATRIX_PITCH_BYTES // width
+    tiles = max(POINT_BYTES // (cores * size), 8)
+    down = -(-tiles // across)
+    for core in range(cores):
+        matrix = bench.buffer(Space.DRAM, down * rows * MATRIX_PITCH_BYTES)
+        near = [
+            bench.tile(Space.SRAM, (rows, width), core=core, filled=False)
+            for _ in range(2 * rig.loads)
+        ]
+        for n in range(tiles):
+            at = (n // across) * rows * MATRIX_PITCH_BYTES + (n % across) * width
+            tile = bench.view(matrix, (rows, width), at=at, pitch=MATRIX_PITCH_BYTES)
+            bench.copy(core, near[n % len(near)], tile, n % rig.loads)
+    return cores * tiles * size / bench.timed().time_s
+
+
+def mixes(rig: Rig) -> None:
+    """Reads and writes in turn, from all reads to all writes."""
+    line: Points = []
+    for share in SHARES:
+        bench, moved = stream(rig, range(rig.machine.cores), POINT_BYTES, writes=share)
+        line.append((100.0 * share, moved / bench.timed().time_s))
+    rig.curve("DRAM bandwidth against writes among reads", "share of writes, %", "DRAM bandwidth",
+              {"all cores": line}, DRAM, logarithmic=False)  # fmt: skip

@@ -1,0 +1,92 @@
+"""How much moves on the chip: shared SRAM, from core to core, inside a scratchpad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npusim.program.kinds import Space
+from npusim.validate.bench import Bench
+from npusim.validate.microbench._streams import NUMBER_BYTES, slots, stream, tiles_of_core
+from npusim.validate.peaks import COPIES, PORTS, SCRATCHPADS, SHARED
+from npusim.validate.rig import Rig
+
+ADD = ("add", ("source", 0), ("source", 1))
+#: Additions of a core.
+ADDITIONS = 32
+
+
+def measure(rig: Rig) -> None:
+    """Every way that bytes can go without leaving the chip."""
+    cores = rig.machine.cores
+    if rig.has_shared():
+        for name, writes in (("read", 0.0), ("write", 1.0), ("half read, half write", 0.5)):
+            bench, moved = stream(rig, range(cores), NUMBER_BYTES, Space.SHARED, writes)
+            run = bench.timed()
+            rig.peak(f"shared SRAM {name}, all cores", moved / run.time_s, SHARED, run)
+        bench, moved = stream(rig, range(1), NUMBER_BYTES // cores, Space.SHARED)
+        run = bench.timed()
+        rig.number("shared SRAM read, one core", moved / run.time_s, "B/s",
+                   rig.peaks[PORTS].value / cores, run.limits())  # fmt: skip
+    else:
+        rig.leave_out("shared SRAM", f"{rig.machine.name} has none")
+    if cores > 1:
+        neighbours(rig)
+    else:
+        rig.leave_out("core to core", f"{rig.machine.name} has one core")
+    bench, moved = _fetching(rig, [(core, core) for core in range(cores)])
+    run = bench.timed()
+    # A copy inside a scratchpad passes its core's DMA port out and in.
+    rig.peak("scratchpad copy, all cores", 2 * moved / run.time_s, COPIES, run)
+    with rig.asking("additions and copies at once"):
+        together(rig)
+
+
+def together(rig: Rig) -> None:
+    """Additions and copies at once, in one scratchpad each: bytes in the time of the additions."""
+    bench, size, cores = rig.bench(), rig.tile_bytes(), rig.machine.cores
+    elements = size // 4
+    adds: list[int] = []
+    copies: list[int] = []
+    for core in range(cores):
+        x, y = (bench.tile(Space.SRAM, (elements,), "fp32", core) for _ in range(2))
+        z = bench.tile(Space.SRAM, (elements,), "fp32", core, filled=False)
+        source = bench.tile(Space.SRAM, (size,), core=core)
+        near = slots(bench, core, size)
+        for n in range(ADDITIONS):
+            adds.append(bench.vector(core, ADD, z, x, y))
+            copies.append(bench.copy(core, near[n % len(near)], source, n % bench.queues))
+    run = bench.timed()
+    until = run.timeline.end[adds].max()
+    copied = int((run.timeline.end[copies] <= until).sum()) * 2 * size
+    moved = copied + len(adds) * 3 * size
+    rig.peak("additions and copies at once, all cores", moved / run.span(adds), SCRATCHPADS, run)
+
+
+def neighbours(rig: Rig) -> None:
+    """Each core reads from the next one; one alone; all from one."""
+    cores = rig.machine.cores
+    ports = rig.peaks[PORTS].value
+    bench, moved = _fetching(rig, [(core, (core + 1) % cores) for core in range(cores)])
+    run = bench.timed()
+    rig.peak("core to core, each from the next", moved / run.time_s, PORTS, run)
+    for name, pairs in (
+        ("core to core, one pair", [(0, 1)]),
+        ("core to core, all from one", [(core, 0) for core in range(1, cores)]),
+    ):
+        bench, moved = _fetching(rig, pairs)
+        run = bench.timed()
+        rig.number(name, moved / run.time_s, "B/s", ports / cores, run.limits())
+
+
+def _fetching(rig: Rig, pairs: Sequence[tuple[int, int]]) -> tuple[Bench, int]:
+    """Cores that copy a tile of another's (or their own) scratchpad, over and over."""
+    bench, size = rig.bench(), rig.tile_bytes()
+    count = tiles_of_core(rig, len(pairs), NUMBER_BYTES)
+    near = {core: slots(bench, core, size) for core, _ in pairs}
+    owners = sorted({owner for _, owner in pairs})
+    source = {owner: bench.tile(Space.SRAM, (size,), core=owner) for owner in owners}
+    for n in range(count):
+        for core, owner in pairs:
+            mine = near[core]
+            bench.copy(core, mine[n % len(mine)], source[owner], n % bench.queues)
+    return bench, count * size * len(pairs)

@@ -1,0 +1,68 @@
+"""A timed program and the questions that a measurement asks of it; all answers in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from npusim.hw.machine import Machine
+from npusim.machine.classes import CycleClass
+from npusim.machine.timeline import Timeline
+from npusim.machine.timing import time_program
+from npusim.measure.accounting import account
+from npusim.program.program import Program
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A run: its timeline, on a machine."""
+
+    timeline: Timeline
+    machine: Machine
+
+    @property
+    def time_s(self) -> float:
+        """From the first dispatch until everything has arrived, writes in their rows."""
+        return self.timeline.ticks / self.machine.tick_hz
+
+    def between(self, first: int, last: int) -> float:
+        """From the start of one instruction to the end of another."""
+        return float(self.timeline.end[last] - self.timeline.start[first]) / self.machine.tick_hz
+
+    def span(self, instructions: Sequence[int]) -> float:
+        """From the first start to the last end of some instructions."""
+        who = np.asarray(instructions)
+        ticks = self.timeline.end[who].max() - self.timeline.start[who].min()
+        return float(ticks) / self.machine.tick_hz
+
+    def flight(self, copy: int) -> float:
+        """From the issue of a copy's only request to its data: its queue is free a cycle later."""
+        cycle = self.timeline.ticks_per_cycle
+        issued = self.timeline.free[copy] - cycle
+        return float(self.timeline.end[copy] - issued) / self.machine.tick_hz
+
+    def cycles(self, time_s: float) -> float:
+        """A time in core cycles."""
+        return time_s * self.machine.core.clock_hz
+
+    def refreshing(self) -> float:
+        """The share of the time for which refreshes closed a channel of DRAM."""
+        dram = self.machine.dram
+        closed_ns = self.timeline.dram_refreshes * (dram.timings_ns.rfc + dram.timings_ns.rp)
+        return closed_ns * 1e-9 / (dram.channels * self.time_s)
+
+    def limits(self) -> str:
+        """The largest classes of core-cycles but idle, with their shares: what limits the run."""
+        classes = account(self.timeline).cycles.sum(axis=(0, 1))
+        classes[CycleClass.IDLE] = 0
+        total = int(classes.sum())
+        order = sorted((c for c in CycleClass if classes[c]), key=lambda c: -int(classes[c]))
+        shown = [f"{c.label} {100 * int(classes[c]) / total:.0f} %" for c in order[:2]]
+        return ", ".join(shown) or "nothing"
+
+
+def timed(program: Program, machine: Machine) -> Timed:
+    """Time a program."""
+    return Timed(time_program(program, machine), machine)
