@@ -62,12 +62,13 @@ def write_folder(made: Run, result: Result, command: Sequence[str]) -> Path:
 
 
 def _files(made: Run, result: Result, target: Path, command: Sequence[str]) -> Mapping[str, str]:
-    beside = names_beside(made.decisions)
+    beside, table = names_beside(made.decisions), made.machine.core.matrix.timing_table
     return {
         "result.json": result.to_json(),
         "layers.csv": layers_csv(result),
         "report.txt": plain_report(result),
         "machine.yaml": dump_yaml(made.machine),
+        **({table.file: table.text()} if table else {}),
         "plan.py": pinned(made.graph, made.plan.plan, made.decisions, beside),
         **{name: file.read_text("utf-8") for file, name in beside.items()},
         "run.json": json.dumps(_circumstances(made, target, command), indent=2) + "\n",

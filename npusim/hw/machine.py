@@ -81,9 +81,8 @@ class Machine(Spec):
         return self.tick_hz // self.core.clock_hz
 
     def peak_matrix_flops_per_cycle(self, dtype_name: str) -> float:
-        """FLOPs (two per multiply-accumulate) per cycle of one core's array; 0 if it cannot."""
-        matrix = self.core.matrix
-        return 2.0 * matrix.rows * matrix.columns * matrix.rates.get(dtype_name, 0.0)
+        """FLOPs (two per multiply-accumulate) per cycle of one core's arrays; 0 if they cannot."""
+        return 2.0 * self.core.matrix.macs_per_cycle(dtype_name)
 
     @property
     def dram_bytes_per_cycle(self) -> float:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from npusim.core.dtypes import dtype, names
-from npusim.hw import closed_forms
-from npusim.hw.closed_forms import Stationary, vector_cycles
+from npusim.hw.closed_forms import product_cost, vector_cycles
+from npusim.hw.folds import Stationary, entering_vectors, held_operand
 from npusim.hw.machine import Machine
-from npusim.hw.matrix import Matrix
 from npusim.program.kinds import Kind, Space
 from npusim.program.program import Ints, Program
 from npusim.program.uses import NAMED_KEPT, OTHER_KEPT
@@ -56,32 +55,17 @@ def _matrix(program: Program, machine: Machine, found: Costs) -> None:
                 continue
             i, name = who[mine], all_names[code]
             named: Stationary = "A" if stationary else "B"
-            folds = closed_forms.folds(matrix, m[mine], n[mine], k[mine], name, named)
-            held = closed_forms.held_operand(matrix, named)
+            cost = product_cost(matrix, m[mine], n[mine], k[mine], name, named)
+            held = held_operand(matrix, named)
             there = table.kept[mine] & (NAMED_KEPT if held == named else OTHER_KEPT) > 0
-            kept = there & (folds.count == 1) & (folds.load > 0)
-            busy = closed_forms.occupied_cycles(matrix, folds)
-            found.busy[i] = np.where(kept, _without_load(machine, folds), busy)
-            found.fill[i] = np.where(kept, 0, closed_forms.exposed_fill_cycles(matrix, folds))
-            found.tail[i] = closed_forms.exposed_drain_cycles(matrix, folds)
-            found.useful[i] = folds.useful_cycles()
+            kept = there & cost.holds
+            found.busy[i] = np.where(kept, cost.again, cost.busy)
+            found.fill[i] = np.where(kept, 0, cost.fill)
+            found.tail[i] = cost.tail
+            found.useful[i] = cost.useful
             found.macs[i] = m[mine] * n[mine] * k[mine]
-            entering = _entering(matrix, held, m[mine], n[mine])
+            entering = entering_vectors(matrix, m[mine], n[mine], held)
             found.fetch[i] = entering * k[mine] * dtype(name).itemsize
-
-
-def _entering(matrix: Matrix, held: str, m: Ints, n: Ints) -> Ints:
-    """Vectors of length k that enter the array: what it holds once, the rest once per pass."""
-    if held == "C":
-        return m * -(-n // matrix.columns) + n * -(-m // matrix.rows)
-    streamed, kept = (m, n) if held == "B" else (n, m)
-    return streamed * -(-kept // matrix.columns) + kept
-
-
-def _without_load(machine: Machine, folds: closed_forms.Folds) -> Ints:
-    """Occupation by a product whose stationary tile is in the array already."""
-    overlap = machine.core.matrix.fold_overlap
-    return folds.stream if overlap == "pipelined" else folds.stream + folds.skew
 
 
 def _vector(program: Program, machine: Machine, found: Costs) -> None:

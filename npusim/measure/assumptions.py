@@ -22,7 +22,7 @@ def models(machine: Machine) -> dict[str, ModelNote]:
         "dram": machine.dram.model,
         "noc": machine.noc.kind,
         "sram": "bandwidth of all banks, with latency" + (", and shared SRAM" if shared else ""),
-        "matrix": f"closed forms, {matrix.dataflow}, fold_overlap {matrix.fold_overlap}",
+        "matrix": matrix.description,
         "vector": "closed forms by class of operation",
         "host": "launch, link and rate",
     }

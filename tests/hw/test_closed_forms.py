@@ -7,7 +7,8 @@ import csv
 import numpy as np
 import pytest
 
-from npusim.hw.closed_forms import cycles, folds, occupied_cycles, vector_cycles
+from npusim.hw.closed_forms import cycles, vector_cycles
+from npusim.hw.folds import folds, occupied_cycles
 from npusim.hw.matrix import Matrix
 from npusim.hw.vector import Vector, VectorRates
 
