@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,18 +107,24 @@ def run_drain_cycles(matrix: Matrix) -> int:
 
 
 def vector_cycles(
-    vector: Vector, simple: ArrayLike, divide: ArrayLike = 0, function: ArrayLike = 0
+    vector: Vector,
+    simple: ArrayLike = 0,
+    divide: ArrayLike = 0,
+    function: ArrayLike = 0,
+    named: Mapping[str, ArrayLike] | None = None,
 ) -> Ints:
-    """Cycles of one vector instruction doing so many element operations of each class (A11)."""
-    work = [
-        whole_cycles(count, vector.lanes * rate)
-        for count, rate in (
-            (simple, vector.rates.simple),
-            (divide, vector.rates.divide),
-            (function, vector.rates.function),
-        )
-    ]
-    return vector.start_cycles + work[0] + work[1] + work[2]
+    """Cycles of the element operations of one vector instruction, without its start (A11).
+
+    They are given by class, or by name: those without a rate of their own join their class.
+    """
+    counts: dict[str, ArrayLike] = {"simple": simple, "divide": divide, "function": function}
+    for name, count in (named or {}).items():
+        key = vector.rated(name)
+        counts[key] = np.asarray(counts.get(key, 0)) + np.asarray(count)
+    total: Ints = np.zeros((), np.int64)
+    for key, count in counts.items():
+        total = total + whole_cycles(count, vector.lanes * vector.rates[key])
+    return total
 
 
 def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:

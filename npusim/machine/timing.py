@@ -6,20 +6,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
-from npusim.machine import dram, network, scratchpad, shared, state
+from npusim.machine import dram, host, network, scratchpad, shared, state
 from npusim.machine.dma import Walks, walks
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
+from npusim.machine.in_flight import with_results_in_flight
 from npusim.machine.order import stream_rows
 from npusim.machine.state import CoreParams, Tables
 from npusim.machine.timeline import Timeline, by_instruction
 from npusim.machine.units import Costs, costs
-from npusim.program.kinds import Kind
 from npusim.program.origin import describe
-from npusim.program.program import Ints, Program
+from npusim.program.program import Edges, Ints, Program
 
 
 def time_program(
@@ -35,7 +34,7 @@ def time_program(
     walk = walks(program, machine, rows)
     tables = _tables(program, machine, cost, walk)
     dram_p = dram.dram_params(machine)
-    dram_s = dram.dram_state(dram_p)
+    dram_s, host_p = dram.dram_state(dram_p), host.host_params(machine)
     ticks = simulate(
         *tables,
         _core_params(machine),
@@ -47,6 +46,9 @@ def time_program(
         shared.shared_state(),
         scratchpad.scratchpad_params(machine),
         scratchpad.scratchpad_state(machine.cores),
+        host_p,
+        host.host_state(host_p),
+        host.host_phases(program, machine),
     )
     if tables.counts[state.COMPLETED] < len(program):
         stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
@@ -104,9 +106,8 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
         (state.W_FETCH, cost.fetch),
     ):
         work[:, column] = values
-    hosts = program.rows_of(Kind.HOST)
-    work[hosts, state.W_HOST] = _host_ticks(program, machine)[instructions.row[hosts]]
-    users = _users(program, work)
+    edges = with_results_in_flight(program, machine, cost)
+    users = _users(edges, work)
     streams, cores, order = _queues(program)
     requests = int(walk.requests(machine.core.dma.request_bytes).sum())
     return Tables(
@@ -115,7 +116,7 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
         order=order,
         walk=walk.table,
         rows=walk.rows if len(walk.rows) else np.zeros(1, np.int64),
-        trace=_trace(program),
+        trace=_trace(program, edges),
         streams=streams,
         cores=cores,
         rings=np.zeros((len(program.streams), machine.core.dma.outstanding_requests), np.int64),
@@ -125,17 +126,17 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
     )
 
 
-def _trace(program: Program) -> Ints:
+def _trace(program: Program, edges: Edges) -> Ints:
     """Nothing has happened; host work needs no dispatcher."""
-    trace = state.empty_trace(len(program), np.diff(program.edges.ptr))
+    trace = state.empty_trace(len(program), np.diff(edges.ptr))
     core = np.array([stream.core for stream in program.streams], np.int64)
     trace[core[program.instructions.stream] < 0, state.T_DISPATCHED] = 0
     return trace
 
 
-def _users(program: Program, work: Ints) -> Ints:
+def _users(edges: Edges, work: Ints) -> Ints:
     """Who waits for each instruction, grouped; writes the bounds into `work`."""
-    edges, count = program.edges, len(program)
+    count = len(work)
     target = np.repeat(np.arange(count), np.diff(edges.ptr))
     bounds = np.concatenate([[0], np.cumsum(np.bincount(edges.source, minlength=count))])
     work[:, state.W_USER], work[:, state.W_USER_END] = bounds[:-1], bounds[1:]
@@ -176,18 +177,3 @@ def _core_params(machine: Machine) -> CoreParams:
         sram_bytes_per_cycle=core.sram.bandwidth_bytes_per_cycle,
         port_bytes_per_cycle=core.dma.port_bytes_per_cycle,
     )
-
-
-def _host_ticks(program: Program, machine: Machine) -> Ints:
-    """Price of each host operator: launch, both ways over the link, and its arithmetic (A29)."""
-    hosts, regions = program.hosts, program.regions
-    item = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
-    size = regions.elements * item
-    ticks = np.zeros(max(len(hosts.node), 1), np.int64)
-    for row in range(len(hosts.node)):
-        moved = size[hosts.read[hosts.read_ptr[row] : hosts.read_ptr[row + 1]]].sum()
-        moved += size[hosts.write[hosts.write_ptr[row] : hosts.write_ptr[row + 1]]].sum()
-        seconds = machine.host.launch_ns * 1e-9 + moved / machine.host.link_bytes_per_s
-        seconds += hosts.elements[row] / machine.host.flops_per_s
-        ticks[row] = int(np.ceil(seconds * machine.tick_hz))
-    return ticks

@@ -18,14 +18,15 @@ _NOT_COMPARED = "not compared with a reference yet"
 
 def models(machine: Machine) -> dict[str, ModelNote]:
     """How each part of the machine was modelled."""
-    matrix, shared = machine.core.matrix, machine.shared_sram
+    matrix, shared, host = machine.core.matrix, machine.shared_sram, machine.host
     named = {
         "dram": machine.dram.model,
         "noc": machine.noc.kind,
         "sram": "bandwidth of all banks, with latency" + (", and shared SRAM" if shared else ""),
         "matrix": matrix.description,
-        "vector": "closed forms by class of operation",
-        "host": "launch, link and rate",
+        "vector": "closed forms by class of operation or by operation",
+        "host": f"launch, {host.link.replace('_', ' ')} link and rate, "
+        f"{host.operators_in_flight} under way at most",
     }
     return {
         part: ModelNote(name=name, error_band=None, note=_NOT_COMPARED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,15 +82,20 @@ class Hardware:
 
     def vector_cycles(
         self,
-        simple: ArrayLike,
+        simple: ArrayLike = 0,
         divide: ArrayLike = 0,
         function: ArrayLike = 0,
         instructions: ArrayLike = 1,
+        named: Mapping[str, ArrayLike] | None = None,
     ) -> Ints:
-        """Cycles of so many element operations, spread over so many instructions."""
+        """Cycles of so many element operations, spread over so many instructions.
+
+        They are given by class or, `named`, by operation. A pipelined unit starts once.
+        """
         vector = self.machine.core.vector
-        busy = closed_forms.vector_cycles(vector, simple, divide, function) - vector.start_cycles
-        return busy + vector.start_cycles * np.asarray(instructions, np.int64)
+        busy = closed_forms.vector_cycles(vector, simple, divide, function, named)
+        starts = np.ones((), np.int64) if vector.pipelined else np.asarray(instructions, np.int64)
+        return busy + vector.start_cycles * starts
 
     def fetched(self, cycles: ArrayLike, moved_bytes: ArrayLike) -> NDArray[np.float64]:
         """Vector cycles, stretched where the scratchpad cannot move so many bytes in them."""
