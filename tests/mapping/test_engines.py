@@ -17,9 +17,9 @@ MACHINES = {
     "two arrays": folder("hwconfigs") / "tpu_v3_core.yaml",
     "tensor cores": Path(__file__).parents[1] / "data" / "machines" / "gpu_like.yaml",
 }
-#: Tiles (m, n, k): three column folds for two arrays, whole ones; those that fit in 160 KiB.
-TPU_TILES = ((512, 384, 256), (512, 512, 256), (256, 640, 256))
-GPU_TILES = ((128, 128, 128), (96, 128, 128), (72, 128, 128))
+#: Tiles (m, n, k) whose time the engine sets: three and four folds for two arrays; in 160 KiB.
+TPU_TILES = ((512, 384, 256), (512, 512, 256), (512, 512, 512))
+GPU_TILES = ((128, 128, 128), (96, 128, 128), (112, 128, 128))
 #: Claimed cycles of products that the matrix engine binds are within this of simulated.
 CYCLES = 0.10
 
