@@ -32,7 +32,8 @@ def time_program(
         raise InputError(f"{len(program.streams)} streams; the engine takes {MAX_STREAMS}")
     cost = costs(program, machine)
     walk = walks(program, machine, rows)
-    tables = _tables(program, machine, cost, walk)
+    edges = with_results_in_flight(program, machine, cost)
+    tables = _tables(program, machine, cost, walk, edges)
     dram_p = dram.dram_params(machine)
     dram_s, host_p = dram.dram_state(dram_p), host.host_params(machine)
     ticks = simulate(
@@ -53,12 +54,13 @@ def time_program(
     if tables.counts[state.COMPLETED] < len(program):
         stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
-    return _timeline(program, machine, cost, walk, tables, dram_s, int(ticks))
+    return _timeline(program, machine, edges, cost, walk, tables, dram_s, int(ticks))
 
 
 def _timeline(
     program: Program,
     machine: Machine,
+    edges: Edges,
     cost: Costs,
     walk: Walks,
     tables: Tables,
@@ -68,6 +70,7 @@ def _timeline(
     trace, segments = tables.trace, tables.segments[: tables.counts[state.SEGMENTS]]
     return Timeline(
         program=program,
+        edges=edges,
         costs=cost,
         dispatched=trace[:, state.T_DISPATCHED].copy(),
         ready=trace[:, state.T_READY].copy(),
@@ -93,7 +96,7 @@ def _timeline(
     )
 
 
-def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tables:
+def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks, edges: Edges) -> Tables:
     instructions, count = program.instructions, len(program)
     work = np.zeros((count, state.W_WIDTH), np.int64)
     work[:, state.W_STREAM] = instructions.stream
@@ -106,7 +109,6 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
         (state.W_FETCH, cost.fetch),
     ):
         work[:, column] = values
-    edges = with_results_in_flight(program, machine, cost)
     users = _users(edges, work)
     streams, cores, order = _queues(program)
     requests = int(walk.requests(machine.core.dma.request_bytes).sum())

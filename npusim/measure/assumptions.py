@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from npusim.graph.ir import Graph
+from npusim.hw.host import Host
 from npusim.hw.machine import Machine
+from npusim.hw.operations import CLASSES
 from npusim.hw.provenance import KINDS, Provenance
+from npusim.hw.vector import Vector
 from npusim.machine.table_use import table_use
 from npusim.measure.layers import Run
 from npusim.measure.result import ModelNote
@@ -18,20 +21,32 @@ _NOT_COMPARED = "not compared with a reference yet"
 
 def models(machine: Machine) -> dict[str, ModelNote]:
     """How each part of the machine was modelled."""
-    matrix, shared, host = machine.core.matrix, machine.shared_sram, machine.host
+    matrix, shared = machine.core.matrix, machine.shared_sram
     named = {
         "dram": machine.dram.model,
         "noc": machine.noc.kind,
         "sram": "bandwidth of all banks, with latency" + (", and shared SRAM" if shared else ""),
         "matrix": matrix.description,
-        "vector": "closed forms by class of operation or by operation",
-        "host": f"launch, {host.link.replace('_', ' ')} link and rate, "
-        f"{host.operators_in_flight} under way at most",
+        "vector": _vector(machine.core.vector),
+        "host": _host(machine.host),
     }
     return {
         part: ModelNote(name=name, error_band=None, note=_NOT_COMPARED)
         for part, name in named.items()
     }
+
+
+def _vector(unit: Vector) -> str:
+    own = "" if set(unit.rates) <= set(CLASSES) else ", some operations at rates of their own"
+    late = ", with latencies" if any(unit.latency_cycles.values()) else ""
+    return f"closed forms by class of operation{own}{late}"
+
+
+def _host(host: Host) -> str:
+    if host.operators_in_flight == 1:
+        return "launch, link and rate"
+    link = host.link.replace("_", " ")
+    return f"launch, {link} link and rate, {host.operators_in_flight} operators under way at most"
 
 
 def assumptions(
