@@ -99,5 +99,4 @@ def chain_cycles(hw: Hardware, chain: Chain, elements: Any) -> Any:
     """Vector cycles of the chain (or of a mere conversion) on a tile of so many elements."""
     if not chain.nodes:
         return hw.vector_cycles(elements)
-    per = chain.work()
-    return hw.vector_cycles(*(per[kind] * elements for kind in ("simple", "divide", "function")))
+    return hw.vector_cycles(named={name: per * elements for name, per in chain.work().items()})

@@ -164,7 +164,8 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     simple = (4 + masks) * heads * seen.pairs + rounds * rows * (2 * a.value_dim + 8)
     simple = simple + seen.blocks * rows * 3 * a.value_dim
     divisions = seen.blocks * rows * a.value_dim
-    vector_cycles = hw.vector_cycles(simple, divisions, heads * seen.pairs, rounds * 6) * share
+    named = {"exp": heads * seen.pairs, "div": divisions}
+    vector_cycles = hw.vector_cycles(simple, 0, 0, rounds * 6, named) * share
     row = (a.head_dim + a.value_dim) * item / 2
     new_run = row if a.packed else np.minimum(kv, max(a.keys - a.past, 1)) * row
     run = hw.mean_run((a.past, np.minimum(kv, max(a.past, 1)) * row), (a.keys - a.past, new_run))

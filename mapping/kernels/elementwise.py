@@ -15,8 +15,6 @@ from npusim.plan.evaluate import evaluate, steps
 from ._broadcast import Shape, merged
 from ._reuse import times_read
 
-_CLASSES = ("simple", "divide", "function")
-
 
 def elementwise_chain(graph: Graph, nodes: Sequence[Node]) -> str | None:
     """What is wrong with running these operators as one; None if it can be done."""
@@ -107,8 +105,9 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
         for v, o in zip(varies, operands, strict=True)
     ]
     out = elements * op.result.dtype.itemsize
-    per, run = chain.work(), np.where(columns < shape.columns, 1, rows) * columns
-    one = hw.vector_cycles(*(per[kind] * elements for kind in _CLASSES), 1 + len(between))
+    run = np.where(columns < shape.columns, 1, rows) * columns
+    named = {name: per * elements for name, per in chain.work().items()}
+    one = hw.vector_cycles(instructions=1 + len(between), named=named)
     return Claim(
         vector_cycles=tiles * one,
         exposed_cycles=hw.start_cycles(sum(parts) + out) + one + hw.store_cycles(out),

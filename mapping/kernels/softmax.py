@@ -51,7 +51,8 @@ def _(op: Operation, hw: Hardware, c: Any) -> Claim:
     elements = tiles * tall * columns
     again = np.where(passes == 1, 0, elements)
     functions = np.where(op.kind == "LogSoftmax", elements, elements + again)
-    vector = hw.vector_cycles(4 * elements, elements, functions, tiles * passes * 4)
+    named = {"exp": functions, "div": elements}
+    vector = hw.vector_cycles(4 * elements, 0, 0, tiles * passes * 4, named)
     reads = np.where(passes == 1, 1, 3) * op.bytes("input")
     tile, run = tall * wide * item, np.where(wide < columns, 1, tall) * wide * item
     return Claim(

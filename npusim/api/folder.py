@@ -78,7 +78,7 @@ def write_whole(target: Path, files: Callable[[], Mapping[str, str]]) -> None:
 
 
 def _files(made: Run, result: Result, target: Path, command: Sequence[str]) -> Mapping[str, str]:
-    beside = names_beside(made.decisions)
+    beside, table = names_beside(made.decisions), made.machine.core.matrix.timing_table
     pictures = {} if result.sensitivity is None else {PICTURE: picture(result.sensitivity)}
     return {
         **pictures,
@@ -86,6 +86,7 @@ def _files(made: Run, result: Result, target: Path, command: Sequence[str]) -> M
         "layers.csv": layers_csv(result),
         "report.txt": plain_report(result),
         "machine.yaml": dump_yaml(made.machine),
+        **({table.file: table.text()} if table else {}),
         "plan.py": pinned(made.graph, made.plan.plan, made.decisions, beside),
         **{name: file.read_text("utf-8") for file, name in beside.items()},
         "run.json": json.dumps(

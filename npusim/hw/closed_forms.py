@@ -1,118 +1,79 @@
-"""What a systolic array costs in closed form; claims and the timing engine share these.
-
-Per fold of an R x C array (S rows streamed, L cycles of stationary load, skew R + C - 2):
-
-    none        L + S + skew                     exact against published simulators
-    weights     S + skew, the first load exposed
-    pipelined   max(S, R), with the first load and the last skew exposed once per run
-
-Source of the `none` forms: output-stationary K + R + C - 2, weight-stationary M + 2R + C - 2,
-input-stationary N + 2R + C - 2 cycles per fold (Samajdar et al., SCALE-Sim, ISPASS 2020).
-"""
+"""What units cost in closed form; claims and the timing engine share these."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from npusim.hw import folds as forms
 from npusim.hw.dram import Dram
+from npusim.hw.folds import Ints, Stationary, whole_cycles
 from npusim.hw.machine import Machine
 from npusim.hw.matrix import Matrix
+from npusim.hw.timing_grid import Grid
 from npusim.hw.vector import Vector
-
-Stationary = Literal["A", "B"]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Folds:
-    """How C[m,n] += A[m,k] B[k,n] falls into folds of the array; every field an int64 array.
+class ProductCost:
+    """What products take of the matrix engine, in cycles; int64 arrays of one shape.
 
-    `stream` are the cycles in which useful rows enter per fold, `load` the cycles that bring in
-    the stationary operand of one fold, `skew` those from the last row's entry to its exit.
+    `fill` before a back-to-back run, `busy` on the engine, `tail` from then to the result;
+    `useful` is the part of `busy` in which useful rows enter. `again` is what takes the place of
+    `busy` (and of `fill`) where the operand that the engine holds is there already, `holds`
+    whether that makes a difference.
     """
 
-    count: Ints
-    stream: Ints
-    load: Ints
-    skew: Ints
-
-    def useful_cycles(self) -> Ints:
-        """Cycles in which useful rows enter the array."""
-        return self.count * self.stream
+    fill: Ints
+    busy: Ints
+    tail: Ints
+    useful: Ints
+    again: Ints
+    holds: NDArray[np.bool_]
 
 
-def _ceil_div(a: Any, b: int) -> Any:
-    return -(-a // b)
-
-
-def _whole_cycles(amount: ArrayLike, rate: float) -> Ints:
-    """ceil(amount / rate), without the cycle too many that rounding gives 12 / 0.3."""
-    return np.ceil(np.round(np.asarray(amount, np.float64) / rate, 9)).astype(np.int64)
-
-
-def held_operand(matrix: Matrix, stationary: Stationary) -> Literal["A", "B", "C"]:
-    """The operand that stays in the array where a product asks for `stationary`."""
-    if matrix.dataflow == "output_stationary":
-        return "C"
-    if matrix.dataflow == "input_stationary":
-        return "B" if stationary == "A" else "A"
-    return stationary
-
-
-def folds(
+def product_cost(
     matrix: Matrix,
     m: ArrayLike,
     n: ArrayLike,
     k: ArrayLike,
     dtype_name: str,
     stationary: Stationary = "B",
-) -> Folds:
-    """Folds of a matrix product of the given extents (broadcast against each other) (A7, A8).
-
-    `stationary` names the operand that a weight-stationary array holds; an input-stationary one
-    holds the other. An output-stationary array holds C whatever is asked.
-    """
-    m, n, k = (np.asarray(x, np.int64) for x in (m, n, k))
-    rate = matrix.rates[dtype_name]
-    rows, columns = matrix.rows, matrix.columns
-    held = held_operand(matrix, stationary)
-    if held == "C":
-        count, streamed, load = _ceil_div(m, rows) * _ceil_div(n, columns), k, 0
-    elif held == "B":
-        count, streamed, load = _ceil_div(k, rows) * _ceil_div(n, columns), m, rows
-    else:
-        count, streamed, load = _ceil_div(k, rows) * _ceil_div(m, columns), n, rows
-    stream = _whole_cycles(streamed, rate)
-    shape = np.broadcast_shapes(count.shape, stream.shape)
-    return Folds(
-        count=np.broadcast_to(count, shape),
-        stream=np.broadcast_to(stream, shape),
-        load=np.full(shape, load, np.int64),
-        skew=np.full(shape, rows + columns - 2, np.int64),
+) -> ProductCost:
+    """The cost of C[m,n] += A[m,k] B[k,n]: of the timing table where there is one (A52), else in
+    closed form (A7, A50, A51)."""
+    work = forms.folds(matrix, m, n, k, dtype_name, stationary)
+    grid = matrix.timing_table.grids.get(dtype_name) if matrix.timing_table else None
+    if grid is not None:
+        return _from_table(grid, work, m, n, k)
+    return ProductCost(
+        fill=forms.exposed_fill_cycles(matrix, work),
+        busy=forms.occupied_cycles(matrix, work),
+        tail=forms.exposed_drain_cycles(matrix, work),
+        useful=work.useful_cycles(),
+        again=forms.without_load_cycles(matrix, work),
+        holds=(work.count == 1) & (work.load > 0),
     )
 
 
-def occupied_cycles(matrix: Matrix, work: Folds) -> Ints:
-    """Cycles for which the work keeps later work out of the array, inside a back-to-back run."""
-    if matrix.fold_overlap == "none":
-        return work.count * (work.load + work.stream + work.skew)
-    if matrix.fold_overlap == "weights":
-        return work.count * (work.stream + work.skew)
-    return work.count * np.maximum(work.stream, matrix.rows)
-
-
-def exposed_fill_cycles(matrix: Matrix, work: Folds) -> Ints:
-    """Stationary load that nothing hides, once at the start of a run."""
-    return np.zeros_like(work.load) if matrix.fold_overlap == "none" else work.load
-
-
-def exposed_drain_cycles(matrix: Matrix, work: Folds) -> Ints:
-    """Skew that nothing hides, once at the end of a run."""
-    return work.skew if matrix.fold_overlap == "pipelined" else np.zeros_like(work.skew)
+def _from_table(
+    grid: Grid, work: forms.Folds, m: ArrayLike, n: ArrayLike, k: ArrayLike
+) -> ProductCost:
+    """The table knows no stationary operand: what is there already makes no difference."""
+    some = np.broadcast_to(work.useful_cycles() > 0, work.count.shape)
+    found = grid.look_up(*(np.maximum(x, 1) for x in (m, n, k)))
+    busy, total = (np.where(some, x, 0) for x in (found.occupied, found.cycles))
+    return ProductCost(
+        fill=np.zeros_like(busy),
+        busy=busy,
+        tail=total - busy,
+        useful=np.minimum(work.useful_cycles(), busy),
+        again=busy,
+        holds=np.zeros(busy.shape, np.bool_),
+    )
 
 
 def cycles(
@@ -124,25 +85,46 @@ def cycles(
     stationary: Stationary = "B",
 ) -> Ints:
     """Cycles of one matrix product on its own, operands at hand; 0 if an extent is 0."""
-    work = folds(matrix, m, n, k, dtype_name, stationary)
-    busy = occupied_cycles(matrix, work)
-    total = exposed_fill_cycles(matrix, work) + busy + exposed_drain_cycles(matrix, work)
-    return np.where(work.useful_cycles() > 0, total, 0)
+    cost = product_cost(matrix, m, n, k, dtype_name, stationary)
+    return np.where(cost.useful > 0, cost.fill + cost.busy + cost.tail, 0)
+
+
+def run_fill_cycles(matrix: Matrix) -> int:
+    """What comes before a back-to-back run of products: a load that nothing hides."""
+    table = matrix.timing_table is not None or matrix.style == "tensor_core"
+    if table or matrix.dataflow == "output_stationary" or matrix.fold_overlap == "none":
+        return 0
+    return matrix.rows
+
+
+def run_drain_cycles(matrix: Matrix) -> int:
+    """From the end of a run's last occupation to its result."""
+    if matrix.timing_table is not None:
+        return matrix.timing_table.tail_cycles
+    if matrix.style == "tensor_core":
+        return matrix.latency_cycles
+    return matrix.rows + matrix.columns - 2 if matrix.fold_overlap == "pipelined" else 0
 
 
 def vector_cycles(
-    vector: Vector, simple: ArrayLike, divide: ArrayLike = 0, function: ArrayLike = 0
+    vector: Vector,
+    simple: ArrayLike = 0,
+    divide: ArrayLike = 0,
+    function: ArrayLike = 0,
+    named: Mapping[str, ArrayLike] | None = None,
 ) -> Ints:
-    """Cycles of one vector instruction doing so many element operations of each class (A11)."""
-    work = [
-        _whole_cycles(count, vector.lanes * rate)
-        for count, rate in (
-            (simple, vector.rates.simple),
-            (divide, vector.rates.divide),
-            (function, vector.rates.function),
-        )
-    ]
-    return vector.start_cycles + work[0] + work[1] + work[2]
+    """Cycles of the element operations of one vector instruction, without its start (A11).
+
+    They are given by class, or by name: those without a rate of their own join their class.
+    """
+    counts: dict[str, ArrayLike] = {"simple": simple, "divide": divide, "function": function}
+    for name, count in (named or {}).items():
+        key = vector.rated(name)
+        counts[key] = np.asarray(counts.get(key, 0)) + np.asarray(count)
+    total: Ints = np.zeros((), np.int64)
+    for key, count in counts.items():
+        total = total + whole_cycles(count, vector.lanes * vector.rates[key])
+    return total
 
 
 def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:

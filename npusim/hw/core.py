@@ -48,12 +48,14 @@ class Core(Spec):
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
         """Memories that cannot hold or feed what stands beside them."""
         element = max(dtype(name).itemsize for name in self.matrix.accumulate.values())
-        tile = self.matrix.rows * self.matrix.columns * element
+        matrix = self.matrix
+        tile = matrix.rows * matrix.columns * matrix.arrays * element
         if self.accumulators.size_bytes < tile:
             yield (
                 "accumulators.size_bytes",
-                f"must hold one array tile of {self.matrix.rows} x {self.matrix.columns} x "
-                f"{element} B = {tile} B, found {self.accumulators.size_bytes}",
+                f"must hold one array tile of {matrix.rows} x {matrix.columns} x "
+                + (f"{matrix.arrays} arrays x " if matrix.arrays > 1 else "")
+                + f"{element} B = {tile} B, found {self.accumulators.size_bytes}",
             )
         if self.dma.port_bytes_per_cycle > self.sram.bandwidth_bytes_per_cycle:
             yield (

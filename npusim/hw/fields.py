@@ -73,9 +73,9 @@ def block_of(annotation: Any) -> type[Spec] | None:
 
 
 def allowed_texts(path: Sequence[object]) -> tuple[str, ...]:
-    """The texts that the Literal field at `path` may hold."""
+    """The texts that the Literal field at `path`, which may be optional, can hold."""
     spec = spec_at(path[:-1])
     info = spec.model_fields.get(str(path[-1])) if spec else None
-    if info is None or get_origin(info.annotation) is not Literal:
-        return ()
-    return tuple(str(value) for value in get_args(info.annotation))
+    options = (info.annotation, *get_args(info.annotation)) if info else ()
+    words = next((option for option in options if get_origin(option) is Literal), None)
+    return tuple(str(value) for value in get_args(words))

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from npusim.core.errors import InputError, Place, Problem
 from npusim.hw import provenance
 from npusim.hw.machine import Machine
-from npusim.hw.mistakes import problems_of
+from npusim.hw.mistakes import deepest, problems_of
 from npusim.hw.provenance import Provenance
 from npusim.hw.quantities import describe
 from npusim.hw.yaml_tree import Item, read
@@ -68,7 +68,7 @@ def build(
     """The machine that a tree describes; `problems` are those already found in it."""
     bare, stated = provenance.split(tree, problems)
     try:
-        machine = Machine.model_validate(bare.plain())
+        machine = Machine.model_validate(bare.plain(), context={"folder": _folder(bare, source)})
     except ValidationError as error:
         raise InputError(*_in_order([*problems, *problems_of(error, bare)])) from None
     if problems:
@@ -76,11 +76,17 @@ def build(
     return LoadedMachine(machine, provenance.of_leaves(machine, stated), source, tree, overrides)
 
 
+def _folder(tree: Item, source: str) -> Path:
+    """Where the path of a timing table starts: beside the file that names it, for a flag here."""
+    named = deepest(tree, ("core", "matrix", "timing_table")).place.file
+    return Path(source).parent if named == source else Path()
+
+
 def _in_order(problems: list[Problem]) -> list[Problem]:
     """By place, as a reader of the file meets them."""
 
-    def key(problem: Problem) -> tuple[int, int]:
+    def key(problem: Problem) -> tuple[str, int, int]:
         place = problem.place
-        return (place.line or 0, place.column or 0) if place else (0, 0)
+        return (place.file, place.line or 0, place.column or 0) if place else ("", 0, 0)
 
     return sorted(problems, key=key)

@@ -8,30 +8,13 @@ from typing import Annotated
 
 from npusim.hw.core import Core
 from npusim.hw.dram import Dram
+from npusim.hw.host import Host
 from npusim.hw.noc import Noc
-from npusim.hw.quantities import (
-    BytesPerSecond,
-    FileName,
-    FlopsPerSecond,
-    Nanoseconds,
-    Quantity,
-    Spec,
-)
+from npusim.hw.quantities import FileName, Quantity, Spec
 from npusim.hw.sram import SharedSram
 
 #: The finest common time base a machine may need; 2^63 ticks are then over a hundred days.
 MAX_TICK_HZ = 10**12
-
-
-class Host(Spec):
-    """The processor that runs what no kernel can."""
-
-    link_bytes_per_s: BytesPerSecond
-    """Bandwidth between host memory and the machine's DRAM, each way."""
-    launch_ns: Nanoseconds
-    """Fixed cost of handing one operator to the host and back."""
-    flops_per_s: FlopsPerSecond
-    """Sustained element operations per second."""
 
 
 class Machine(Spec):
@@ -81,9 +64,8 @@ class Machine(Spec):
         return self.tick_hz // self.core.clock_hz
 
     def peak_matrix_flops_per_cycle(self, dtype_name: str) -> float:
-        """FLOPs (two per multiply-accumulate) per cycle of one core's array; 0 if it cannot."""
-        matrix = self.core.matrix
-        return 2.0 * matrix.rows * matrix.columns * matrix.rates.get(dtype_name, 0.0)
+        """FLOPs (two per multiply-accumulate) per cycle of one core's arrays; 0 if they cannot."""
+        return 2.0 * self.core.matrix.macs_per_cycle(dtype_name)
 
     @property
     def dram_bytes_per_cycle(self) -> float:

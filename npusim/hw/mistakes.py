@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from npusim.core.errors import Problem, choose_from, nearest
 from npusim.hw.fields import allowed_texts, spec_at
 from npusim.hw.quantities import Inconsistent, describe
+from npusim.hw.timing_table import FileMistakes
 from npusim.hw.yaml_tree import Item
 
 Path = tuple[str, ...]
@@ -32,6 +33,8 @@ def problems_of(error: ValidationError, root: Item) -> Iterator[Problem]:
             for field, message in cause.found:
                 inner = (*path, *field.split("."))
                 yield Problem(f"{'.'.join(inner)}: {message}", deepest(root, inner).place)
+        elif isinstance(cause, FileMistakes):
+            yield from cause.problems
         elif not (found["type"] == "missing" and path in misspelt):
             yield _problem(path, found, root)
 

@@ -7,21 +7,21 @@ ports, network and DRAM request by request. All times are ticks of the machine's
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine import controllers, dram, events, flight, requests
+from npusim.machine import controllers, dram, events, flight, host, requests
 from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
 from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
 from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
+from npusim.machine.host import HostParams
 from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.shared import SharedParams
 from npusim.machine.state import CoreParams
-from npusim.program.kinds import Kind, Unit
+from npusim.program.kinds import Kind
 from npusim.program.program import Ints
 
-_COPY, _HOST = int(Kind.COPY), int(Kind.HOST)
-_MATRIX = int(Unit.MATRIX)
+_COPY = int(Kind.COPY)
 _QUEUE, _DISPATCH = int(CycleClass.DMA_QUEUE), int(CycleClass.DISPATCH)
 _EVENTS, _SEGMENTS, _COMPLETED, _HEAP = s.EVENTS, s.SEGMENTS, s.COMPLETED, s.HEAP
 
@@ -33,6 +33,7 @@ def simulate(
     counts: Ints,
     policy: int | None, p: CoreParams, d: DramParams, ds: Ints, k: CommandParams | None, ks: Ints,
     n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    f: HostParams, fs: Ints, phases: Ints,
 ) -> int:  # fmt: skip
     """Run the program to its end (or until nothing can start); returns the last tick.
 
@@ -63,7 +64,7 @@ def simulate(
         i = order[streams[stream, s.S_NEXT]]
         if work[i, s.W_KIND] != _COPY:
             counts[_HEAP] = pop(heap, counts[_HEAP])
-            _begin(i, stream, now, work, trace, streams, cores, p)
+            _begin(i, stream, now, work, order, trace, streams, cores, p, f, fs, phases)
             _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
         elif streams[stream, s.S_MODE] == s.STARTING:
             requests.open(i, stream, now, trace, streams, segments, counts, p)
@@ -169,16 +170,16 @@ def _follow(
 
 @jit
 def _begin(
-    i: int, stream: int, now: int, work: Ints, trace: Ints, streams: Ints, cores: Ints,
-    p: CoreParams,
+    i: int, stream: int, now: int, work: Ints, order: Ints, trace: Ints, streams: Ints,
+    cores: Ints, p: CoreParams, f: HostParams, fs: Ints, phases: Ints,
 ) -> None:  # fmt: skip
     """Occupy a compute unit; operand fetch that the banks cannot serve stretches it."""
     core, unit = streams[stream, s.S_CORE], streams[stream, s.S_UNIT]
     trace[i, s.T_START] = now
     if core < 0:
-        done = now + work[i, s.W_HOST]
+        done, end = host.operate(now, work[i, s.W_ROW], phases, f, fs)
     else:
-        back_to_back = unit == _MATRIX and streams[stream, s.S_FREE] == now and now > 0
+        back_to_back = streams[stream, s.S_FREE] == now and now > 0
         fill = 0 if back_to_back else work[i, s.W_FILL]
         cycles = work[i, s.W_BUSY]
         demand = work[i, s.W_FETCH] // max(cycles, 1)
@@ -190,8 +191,12 @@ def _begin(
         done = now + (fill + cycles + stretch) * p.cycle
         cores[core, s.C_RATE + unit], cores[core, s.C_UNTIL + unit] = granted, done
         trace[i, s.T_STRETCH] = stretch
+        end = done + work[i, s.W_TAIL] * p.cycle
+    following = streams[stream, s.S_NEXT]
+    if following > streams[stream, s.S_BEGIN]:  # results leave in order
+        end = max(end, trace[order[following - 1], s.T_END])
     trace[i, s.T_FREE] = done
-    trace[i, s.T_END] = done + work[i, s.W_TAIL] * p.cycle
+    trace[i, s.T_END] = end
     streams[stream, s.S_FREE] = done
 
 

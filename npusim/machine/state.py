@@ -15,9 +15,8 @@ from npusim.program.program import Ints
 
 # Work: one row an instruction, what is known before the run.
 (
-    W_STREAM, W_KIND, W_ROW, W_USER, W_USER_END, W_FILL, W_BUSY, W_TAIL, W_FETCH, W_HOST,
-    W_WIDTH,
-) = range(11)  # fmt: skip
+    W_STREAM, W_KIND, W_ROW, W_USER, W_USER_END, W_FILL, W_BUSY, W_TAIL, W_FETCH, W_WIDTH,
+) = range(10)  # fmt: skip
 
 # Trace: one row an instruction, what happened, in ticks (STRETCH in cycles). END of a copy is the
 # latest byte so far; FLIGHT counts its requests that are out, and one while more are to come.

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.dtypes import dtype, names
 from npusim.hw.machine import Machine
 from npusim.machine import state
 from npusim.machine.dma import Walks
 from npusim.machine.order import stream_rows
 from npusim.machine.state import Tables
 from npusim.machine.units import Costs
-from npusim.program.kinds import Kind
-from npusim.program.program import Ints, Program
+from npusim.program.program import Edges, Ints, Program
 
 
-def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tables:
+def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edges: Edges) -> Tables:
     """Nothing has happened yet; arrays are as large as the program can need."""
     instructions, count = program.instructions, len(program)
     work = np.zeros((count, state.W_WIDTH), np.int64)
@@ -29,9 +27,7 @@ def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks) -> T
         (state.W_FETCH, cost.fetch),
     ):
         work[:, column] = values
-    hosts = program.rows_of(Kind.HOST)
-    work[hosts, state.W_HOST] = _host_ticks(program, machine)[instructions.row[hosts]]
-    users = _users(program, work)
+    users = _users(edges, work)
     streams, cores, order = _queues(program)
     outstanding = machine.core.dma.outstanding_requests
     pieces = len(program.streams) * outstanding * _pieces(machine) + machine.dram.channels
@@ -42,7 +38,7 @@ def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks) -> T
         order=order,
         walk=walk.table,
         rows=walk.rows,
-        trace=_trace(program),
+        trace=_trace(program, edges),
         streams=streams,
         cores=cores,
         rings=np.zeros((len(program.streams), outstanding), np.int64),
@@ -60,17 +56,17 @@ def _pieces(machine: Machine) -> int:
     return machine.core.dma.request_bytes // machine.dram.interleave_bytes + 2
 
 
-def _trace(program: Program) -> Ints:
+def _trace(program: Program, edges: Edges) -> Ints:
     """Nothing has happened; host work needs no dispatcher."""
-    trace = state.empty_trace(len(program), np.diff(program.edges.ptr))
+    trace = state.empty_trace(len(program), np.diff(edges.ptr))
     core = np.array([stream.core for stream in program.streams], np.int64)
     trace[core[program.instructions.stream] < 0, state.T_DISPATCHED] = 0
     return trace
 
 
-def _users(program: Program, work: Ints) -> Ints:
+def _users(edges: Edges, work: Ints) -> Ints:
     """Who waits for each instruction, grouped; writes the bounds into `work`."""
-    edges, count = program.edges, len(program)
+    count = len(work)
     target = np.repeat(np.arange(count), np.diff(edges.ptr))
     bounds = np.concatenate([[0], np.cumsum(np.bincount(edges.source, minlength=count))])
     work[:, state.W_USER], work[:, state.W_USER_END] = bounds[:-1], bounds[1:]
@@ -96,18 +92,3 @@ def _queues(program: Program) -> tuple[Ints, Ints, Ints]:
     cores[:, state.C_NEXT], cores[:, state.C_LAST] = bounds[:-1], bounds[1:]
     cores[:, state.C_BLOCKED] = -1
     return streams, cores, np.concatenate([*by_stream, by_core])
-
-
-def _host_ticks(program: Program, machine: Machine) -> Ints:
-    """Price of each host operator: launch, both ways over the link, and its arithmetic (A29)."""
-    hosts, regions = program.hosts, program.regions
-    item = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype]
-    size = regions.elements * item
-    ticks = np.zeros(max(len(hosts.node), 1), np.int64)
-    for row in range(len(hosts.node)):
-        moved = size[hosts.read[hosts.read_ptr[row] : hosts.read_ptr[row + 1]]].sum()
-        moved += size[hosts.write[hosts.write_ptr[row] : hosts.write_ptr[row + 1]]].sum()
-        seconds = machine.host.launch_ns * 1e-9 + moved / machine.host.link_bytes_per_s
-        seconds += hosts.elements[row] / machine.host.flops_per_s
-        ticks[row] = int(np.ceil(seconds * machine.tick_hz))
-    return ticks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npusim.machine.units import Costs
-from npusim.program.program import Ints, Program
+from npusim.program.program import Edges, Ints, Program
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,14 @@ class Segments:
 class Timeline:
     """Ticks per instruction; `free` is when its unit could take the next, `end` when it was done.
 
-    `stretch` are cycles that operand fetch added to a compute instruction, `requests` those a
-    copy needed. `ticks` is the whole run, `dispatch_ticks` what handing out one instruction takes,
-    `events` what the engine handled; the dram fields count bursts, activates and refreshes.
+    `edges` are the program's and those inside streams that timing adds (see in_flight). `stretch`
+    are cycles that operand fetch added to a compute instruction, `requests` those a copy needed.
+    `ticks` is the whole run, `dispatch_ticks` what handing out one instruction takes, `events`
+    what the engine handled; the dram fields count bursts, activates and refreshes.
     """
 
     program: Program
+    edges: Edges
     costs: Costs
     dispatched: Ints
     ready: Ints

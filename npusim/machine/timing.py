@@ -6,16 +6,17 @@ from collections.abc import Mapping
 
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
-from npusim.machine import controllers, dram, network, scratchpad, shared, state
+from npusim.machine import controllers, dram, host, network, scratchpad, shared, state
 from npusim.machine.dma import Walks, walks
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
+from npusim.machine.in_flight import with_results_in_flight
 from npusim.machine.state import CoreParams, Tables
 from npusim.machine.tables import tables_of
 from npusim.machine.timeline import Timeline, by_instruction
 from npusim.machine.units import Costs, costs
 from npusim.program.origin import describe
-from npusim.program.program import Ints, Program
+from npusim.program.program import Edges, Ints, Program
 
 _POLICIES = {
     "round_robin": None,
@@ -35,8 +36,9 @@ def time_program(
         raise InputError(f"{len(program.streams)} streams; the engine takes {MAX_STREAMS}")
     cost = costs(program, machine)
     walk = walks(program, machine, rows)
-    tables = tables_of(program, machine, cost, walk)
-    dram_p = dram.dram_params(machine)
+    edges = with_results_in_flight(program, machine, cost)
+    tables = tables_of(program, machine, cost, walk, edges)
+    dram_p, host_p = dram.dram_params(machine), host.host_params(machine)
     dram_s = dram.dram_state(dram_p)
     command_p = controllers.command_params(machine, dram_p)
     command_s = controllers.command_state(command_p)
@@ -54,16 +56,20 @@ def time_program(
         shared.shared_state(),
         scratchpad.scratchpad_params(machine),
         scratchpad.scratchpad_state(machine.cores),
+        host_p,
+        host.host_state(host_p),
+        host.host_phases(program, machine),
     )
     if tables.counts[state.COMPLETED] < len(program):
         stuck = _first_left(tables)
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
-    return _timeline(program, machine, cost, walk, tables, dram_s, int(ticks))
+    return _timeline(program, machine, edges, cost, walk, tables, dram_s, int(ticks))
 
 
 def _timeline(
     program: Program,
     machine: Machine,
+    edges: Edges,
     cost: Costs,
     walk: Walks,
     tables: Tables,
@@ -73,6 +79,7 @@ def _timeline(
     trace, segments = tables.trace, tables.segments[: tables.counts[state.SEGMENTS]]
     return Timeline(
         program=program,
+        edges=edges,
         costs=cost,
         dispatched=trace[:, state.T_DISPATCHED].copy(),
         ready=trace[:, state.T_READY].copy(),

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from npusim.core.dtypes import dtype, names
-from npusim.hw import closed_forms
-from npusim.hw.closed_forms import Stationary, vector_cycles
+from npusim.hw.closed_forms import product_cost, vector_cycles
+from npusim.hw.folds import Stationary, entering_vectors, held_operand
 from npusim.hw.machine import Machine
-from npusim.hw.matrix import Matrix
+from npusim.hw.operations import MOVE
 from npusim.program.kinds import Kind, Space
 from npusim.program.program import Ints, Program
 from npusim.program.uses import NAMED_KEPT, OTHER_KEPT
-from npusim.program.vector_isa import operands, shape_of, work
+from npusim.program.vector_isa import longest, operands, operations, shape_of
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Per instruction, in core cycles: `fill` before a run, `busy` on the unit, `tail` after.
+    """Per instruction, in core cycles: `fill` before a run, `busy` on the unit, `tail` from then
+    to the result.
 
     `useful` is the part of `busy` in which useful rows enter the array (all of it elsewhere);
     `fetch` are the bytes that operands take from the scratchpad in `busy`; `macs` the
@@ -56,32 +58,17 @@ def _matrix(program: Program, machine: Machine, found: Costs) -> None:
                 continue
             i, name = who[mine], all_names[code]
             named: Stationary = "A" if stationary else "B"
-            folds = closed_forms.folds(matrix, m[mine], n[mine], k[mine], name, named)
-            held = closed_forms.held_operand(matrix, named)
+            cost = product_cost(matrix, m[mine], n[mine], k[mine], name, named)
+            held = held_operand(matrix, named)
             there = table.kept[mine] & (NAMED_KEPT if held == named else OTHER_KEPT) > 0
-            kept = there & (folds.count == 1) & (folds.load > 0)
-            busy = closed_forms.occupied_cycles(matrix, folds)
-            found.busy[i] = np.where(kept, _without_load(machine, folds), busy)
-            found.fill[i] = np.where(kept, 0, closed_forms.exposed_fill_cycles(matrix, folds))
-            found.tail[i] = closed_forms.exposed_drain_cycles(matrix, folds)
-            found.useful[i] = folds.useful_cycles()
+            kept = there & cost.holds
+            found.busy[i] = np.where(kept, cost.again, cost.busy)
+            found.fill[i] = np.where(kept, 0, cost.fill)
+            found.tail[i] = cost.tail
+            found.useful[i] = cost.useful
             found.macs[i] = m[mine] * n[mine] * k[mine]
-            entering = _entering(matrix, held, m[mine], n[mine])
+            entering = entering_vectors(matrix, m[mine], n[mine], held)
             found.fetch[i] = entering * k[mine] * dtype(name).itemsize
-
-
-def _entering(matrix: Matrix, held: str, m: Ints, n: Ints) -> Ints:
-    """Vectors of length k that enter the array: what it holds once, the rest once per pass."""
-    if held == "C":
-        return m * -(-n // matrix.columns) + n * -(-m // matrix.rows)
-    streamed, kept = (m, n) if held == "B" else (n, m)
-    return streamed * -(-kept // matrix.columns) + kept
-
-
-def _without_load(machine: Machine, folds: closed_forms.Folds) -> Ints:
-    """Occupation by a product whose stationary tile is in the array already."""
-    overlap = machine.core.matrix.fold_overlap
-    return folds.stream if overlap == "pipelined" else folds.stream + folds.skew
 
 
 def _vector(program: Program, machine: Machine, found: Costs) -> None:
@@ -93,9 +80,16 @@ def _vector(program: Program, machine: Machine, found: Costs) -> None:
     )
     keys = _shape_keys(program, shapes)
     _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    counts = np.array([_vector_work(program, int(row)) for row in first], np.int64)
-    cycles = vector_cycles(machine.core.vector, counts[:, 0], counts[:, 1], counts[:, 2])
-    found.busy[who] = found.useful[who] = cycles[back.reshape(-1)]
+    unit, back = machine.core.vector, back.reshape(-1)
+    latency = unit.latencies()
+    done = [_operations(program, int(row)) for row in first]
+    named = {name: np.array([one[name] for one in done]) for name in set().union(*done)}
+    busy = vector_cycles(unit, named=named)
+    found.fill[who] = unit.start_cycles if unit.pipelined else 0
+    found.busy[who] = (busy + (0 if unit.pipelined else unit.start_cycles))[back]
+    found.useful[who] = found.busy[who]
+    trees = [program.expressions[table.expression[row]] for row in first]
+    found.tail[who] = np.array([longest(tree, latency) for tree in trees], np.int64)[back]
     found.fetch[who] = _vector_fetch(program, table.source, table.destination)
 
 
@@ -109,17 +103,17 @@ def _shape_keys(program: Program, columns: Ints) -> Ints:
     return np.concatenate(parts, axis=1)
 
 
-def _vector_work(program: Program, row: int) -> tuple[int, int, int]:
+def _operations(program: Program, row: int) -> Counter[str]:
+    """Elements through each operation, those included that spread a result over its tile."""
     table, sizes = program.vectors, program.regions.sizes
     tree: Any = program.expressions[table.expression[row]]
     sources = [tuple(map(int, sizes[s])) for s in table.source[row] if s >= 0]
-    done = work(tree, sources)
+    done = operations(tree, sources)
     written = int(sizes[table.destination[row]].prod())
     produced = int(np.prod(shape_of(tree, sources), dtype=np.int64))
-    if written <= produced:
-        return done["simple"], done["divide"], done["function"]
-    spread = written if operands(tree) else written - produced  # a bare move counts already
-    return done["simple"] + spread, done["divide"], done["function"]
+    if written > produced:
+        done[MOVE] += written if operands(tree) else written - produced  # a bare move has some
+    return done
 
 
 def _vector_fetch(program: Program, source: Ints, destination: Ints) -> Ints:

@@ -80,7 +80,7 @@ def account(timeline: Timeline) -> Accounting:
                 timeline.cycles,
                 final,
                 facts,
-                program.edges.source,
+                timeline.edges.source,
                 segments,
                 timeline.ticks_per_cycle,
                 out[core],
@@ -101,7 +101,7 @@ def _account_core(
     """Walk one core's time from its first cycle to the run's last."""
     now, m, v = 0, 0, 0
     while True:
-        while v < vector.size and facts[vector[v], END] <= now:
+        while v < vector.size and _is_over(v, now, vector, facts):
             v += 1
         next_m = facts[matrix[m], START] if m < matrix.size else -1
         next_v = max(facts[vector[v], START], now) if v < vector.size else -1
@@ -110,7 +110,8 @@ def _account_core(
             now = _multiply(matrix[m], now, following, facts, per_cycle, out)
             m += 1
         elif next_v >= 0 and next_v <= now:
-            now = _vectorize(vector[v], now, next_m, facts, per_cycle, out)
+            after = facts[vector[v + 1], START] if v + 1 < vector.size else -1
+            now = _vectorize(vector[v], now, next_m, after, facts, per_cycle, out)
         elif next_m >= 0 or next_v >= 0:
             first_m = next_m >= 0 and (next_v < 0 or next_m <= next_v)
             i = matrix[m] if first_m else vector[v]
@@ -143,12 +144,28 @@ def _multiply(i: int, now: int, following: int, facts: Ints, per_cycle: int, out
 
 
 @jit_inline
-def _vectorize(i: int, now: int, next_m: int, facts: Ints, per_cycle: int, out: Ints) -> int:
-    """A vector instruction holds the core until a matrix instruction starts; returns when."""
+def _is_over(v: int, now: int, vector: Ints, facts: Ints) -> bool:
+    """Whether a vector instruction holds the core no longer: its result is there, or the next one
+    has begun while it was on its way."""
+    if facts[vector[v], END] <= now:
+        return True
+    return v + 1 < vector.size and facts[vector[v + 1], START] <= now
+
+
+@jit_inline
+def _vectorize(
+    i: int, now: int, next_m: int, after: int, facts: Ints, per_cycle: int, out: Ints
+) -> int:
+    """A vector instruction holds the core until its result, or until a matrix instruction or the
+    next vector instruction (`after`) starts; returns when."""
     stop = facts[i, END]
     if next_m >= 0 and next_m < stop:
         stop = next_m
+    if after >= 0 and after < stop:
+        stop = after
+    free = max(min(stop, facts[i, FREE]), now)
     plain = max(min(stop, facts[i, FREE] - facts[i, STRETCH] * per_cycle), now)
     add(out, facts[i, LAYER], _VECTOR, now, plain, per_cycle)
-    add(out, facts[i, LAYER], _BANK, plain, stop, per_cycle)
+    add(out, facts[i, LAYER], _BANK, plain, free, per_cycle)
+    add(out, facts[i, LAYER], _VECTOR, free, stop, per_cycle)
     return int(stop)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from npusim.graph.ir import Graph
 from npusim.hw.machine import Machine
 from npusim.hw.provenance import KINDS, Provenance
+from npusim.machine.table_use import table_use
 from npusim.measure.layers import Run
 from npusim.measure.work import Work
 
@@ -23,6 +24,7 @@ def assumptions(
         *notes,
         *_imports(run.graph),
         *_figures(run.machine, provenance),
+        *_table(run),
         *_data(run),
         *run.lowered.notes,
         *_hosted(run),
@@ -44,6 +46,23 @@ def _figures(machine: Machine, provenance: Mapping[str, Provenance]) -> Iterator
     count = Counter(found.kind for found in provenance.values())
     listed = ", ".join(f"{count[kind]} {kind}" for kind in KINDS)
     yield f"of the {len(provenance)} figures of {machine.name} are {listed}"
+
+
+def _table(run: Run) -> Iterator[str]:
+    """How much of the matrix engine's time is read from its table, and how much is guessed."""
+    use, table = table_use(run.lowered.program, run.machine), run.machine.core.matrix.timing_table
+    if use is None:
+        return
+    yield f"{use.exact:,} of {use.products:,} products are entries of the timing table {table}"
+    if use.between:
+        yield f"{use.between:,} products lie between entries of the timing table: interpolated"
+    if use.beyond:
+        yield (
+            f"{use.beyond:,} products are longer or shorter than any entry of the timing table: "
+            "extrapolated, cut into the longest entries or padded to the shortest"
+        )
+    if use.formula:
+        yield f"{use.formula:,} products have a dtype without timing table: in closed form"
 
 
 def _data(run: Run) -> Iterator[str]:

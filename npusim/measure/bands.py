@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npusim.hw.machine import Machine
+from npusim.hw.operations import CLASSES
 from npusim.machine.classes import CycleClass as C
 from npusim.measure.result import ModelNote
 from npusim.program.program import Ints
@@ -50,9 +51,19 @@ def _sram(machine: Machine) -> str:
     return f"bandwidth of all banks, with latency{beside}"
 
 
-def _matrix(machine: Machine) -> str:
-    matrix = machine.core.matrix
-    return f"closed forms, {matrix.dataflow}, fold_overlap {matrix.fold_overlap}"
+def _vector(machine: Machine) -> str:
+    unit = machine.core.vector
+    own = "" if set(unit.rates) <= set(CLASSES) else ", some operations at rates of their own"
+    late = ", with latencies" if any(unit.latency_cycles.values()) else ""
+    return f"closed forms by class of operation{own}{late}"
+
+
+def _host(machine: Machine) -> str:
+    host = machine.host
+    if host.operators_in_flight == 1:
+        return "launch, link and rate"
+    link = host.link.replace("_", " ")
+    return f"launch, {link} link and rate, {host.operators_in_flight} operators under way at most"
 
 
 def _matrix_band(machine: Machine) -> Band | None:
@@ -67,11 +78,11 @@ PARTS: tuple[Part, ...] = (
     Part("dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model, _uncompared),
     Part("noc", (C.NOC,), lambda m: m.noc.kind, _uncompared),
     Part("sram", (C.BANK_CONFLICT, C.SHARED_SRAM), _sram, _uncompared),
-    Part("matrix", (C.MATRIX, C.FILL_DRAIN), _matrix, _matrix_band),
-    Part("vector", (C.VECTOR,), lambda _: "closed forms by class of operation", _uncompared),
+    Part("matrix", (C.MATRIX, C.FILL_DRAIN), lambda m: m.core.matrix.description, _matrix_band),
+    Part("vector", (C.VECTOR,), _vector, _uncompared),
     Part("dma", (C.DMA_QUEUE,), lambda _: "queues of requests in flight", _uncompared),
     Part("sequencer", (C.DISPATCH,), lambda _: "in-order hand-out", _uncompared),
-    Part("host", (C.HOST,), lambda _: "launch, link and rate", _uncompared),
+    Part("host", (C.HOST,), _host, _uncompared),
 )
 #: Core-cycles that only wait for other cores, or for nothing.
 UNOWNED = (C.SYNCHRONISATION, C.IDLE)

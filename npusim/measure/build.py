@@ -8,6 +8,7 @@ import numpy as np
 
 from npusim.hw.provenance import Provenance
 from npusim.machine.classes import CycleClass
+from npusim.machine.host import ARITHMETIC, INWARDS, LAUNCH, OUTWARDS, host_phases
 from npusim.measure.assumptions import assumptions
 from npusim.measure.bands import models, time_range
 from npusim.measure.layers import (
@@ -112,18 +113,24 @@ def _fallbacks(run: Run) -> list[Fallback]:
     program, timeline = run.lowered.program, run.timeline
     who = program.rows_of(Kind.HOST)
     ticks, moved = (timeline.end - timeline.start)[who], _link_bytes(program)
+    phases = host_phases(program, run.machine)[program.instructions.row[who]]
     found = []
     for number, decision in enumerate(run.lowered.decisions):
         if decision.how == "host":
             mine = program.instructions.layer[who] == number
-            cycles = float(ticks[mine].sum() / timeline.ticks_per_cycle)
+            total = float(ticks[mine].sum() / timeline.ticks_per_cycle)
+            part = phases[mine].sum(axis=0) / timeline.ticks_per_cycle
             found.append(
                 Fallback(
                     layer=decision.unit.name,
                     operator=decision.unit.operators,
                     reason=decision.reason,
-                    cycles=cycles,
-                    time_s=run.seconds(cycles),
+                    cycles=total,
+                    launch_cycles=float(part[LAUNCH]),
+                    link_cycles=float(part[INWARDS] + part[OUTWARDS]),
+                    arithmetic_cycles=float(part[ARITHMETIC]),
+                    waiting_cycles=float(total - part.sum()),
+                    time_s=run.seconds(total),
                     bytes=int(moved[mine].sum()),
                 )
             )

@@ -225,12 +225,12 @@ def _spans(timeline: Timeline) -> list[tuple[int, int] | None]:
 
 
 def _mac_cycles(program: Program, machine: Machine, timeline: Timeline) -> np.ndarray[Any, Any]:
-    """Core-cycles in which all elements of an array would do each layer's multiply-adds."""
+    """Core-cycles in which all elements of the arrays would do each layer's multiply-adds."""
     matrix, all_names = machine.core.matrix, names()
     who = program.rows_of(Kind.MMA)
     codes = program.regions.dtype[program.mmas.a]
     rate = np.array([matrix.rates.get(name, 1.0) for name in all_names])[codes]
-    cycles = timeline.costs.macs[who] / (rate * matrix.rows * matrix.columns)
+    cycles = timeline.costs.macs[who] / (rate * matrix.elements)
     out = np.zeros(max(len(program.layers), 1))
     np.add.at(out, program.instructions.layer[who], cycles)
     return out

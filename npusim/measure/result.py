@@ -109,12 +109,20 @@ class Accounting(Record):
 
 
 class Fallback(Record):
-    """An operator that the host ran, and its price: the host's own time, bytes over the link."""
+    """An operator that the host ran, and its price: the host's own time, bytes over the link.
+
+    `cycles` is the sum of its parts: launch, transfers, arithmetic, and waiting for other
+    operators on the link or the processor.
+    """
 
     layer: str
     operator: str
     reason: str
     cycles: float
+    launch_cycles: float
+    link_cycles: float
+    arithmetic_cycles: float
+    waiting_cycles: float
     time_s: float
     bytes: int
 

@@ -27,7 +27,7 @@ _COPY_KIND, _HOST_KIND = int(Kind.COPY), int(Kind.HOST)
 def facts_of(timeline: Timeline) -> Ints:
     """One row an instruction, in one table: compiled functions pass that for nothing."""
     program = timeline.program
-    edges, segments = program.edges.ptr, timeline.segments.ptr
+    edges, segments = timeline.edges.ptr, timeline.segments.ptr
     columns = (
         timeline.dispatched,
         timeline.ready,

@@ -48,7 +48,7 @@ def work_of(
         note = f"{layer}: the array has no {used}; its FLOPs are held against the peak of {fastest}"
         used = fastest
     vector = machine.core.vector
-    of_core = max(machine.peak_matrix_flops_per_cycle(used), vector.lanes * vector.rates.simple)
+    of_core = max(machine.peak_matrix_flops_per_cycle(used), vector.peak_per_cycle)
     peak = machine.cores * of_core
     return Work(sum(flops(graph, node) for node in nodes), used, peak, note)
 

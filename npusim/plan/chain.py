@@ -115,12 +115,13 @@ class Chain:
         return known[self.nodes[-1].outputs[0]]
 
     def work(self) -> dict[str, float]:
-        """Operations per element of the result, by cost class; what is broadcast counts once."""
+        """Operations per element of the result, by name; what is broadcast counts once."""
         shapes = {o.tensor.name: o.shape for o in self.loaded}
         shapes |= dict.fromkeys(self.start, self.shape)
-        done = vector_isa.work(self.form.tree, [shapes[name] for name in self.form.operands])
+        sources = [shapes[name] for name in self.form.operands]
         elements = max(prod(self.shape), 1)
-        return {str(kind): count / elements for kind, count in done.items()}
+        done = vector_isa.operations(self.form.tree, sources)
+        return {name: count / elements for name, count in done.items()}
 
     @property
     def shape(self) -> tuple[int, ...]:

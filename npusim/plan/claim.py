@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from npusim.hw.closed_forms import dram_efficiency, dram_round_trip_cycles
+from npusim.hw.closed_forms import dram_efficiency, dram_round_trip_cycles, run_drain_cycles
 from npusim.hw.machine import Machine
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,8 @@ def price(claim: Claim, machine: Machine) -> Priced:
     dram = moved / machine.dram_bytes_per_cycle / dram_efficiency(machine.dram, c["run_bytes"])
     port = (c["dram_read_bytes"] / machine.cores + c["gathered_bytes"]) / _port(machine)
     compute = np.maximum(c["matrix_cycles"], c["vector_cycles"])
-    drain = np.where(c["matrix_cycles"] > 0, _drain_cycles(machine), 0)
+    # until then the operands of a product are held
+    drain = np.where(c["matrix_cycles"] > 0, run_drain_cycles(machine.core.matrix), 0)
     turns = c["rounds"] * (_turn_cycles(machine) + drain) + np.maximum(dram, port) + compute
     parts = np.stack(
         [
@@ -137,12 +138,6 @@ def _turn_cycles(machine: Machine) -> float:
     core = machine.core
     sequencer = core.sequencer.signal_cycles + core.sequencer.wait_cycles
     return dram_round_trip_cycles(machine) + core.dma.descriptor_cycles + 2 * sequencer
-
-
-def _drain_cycles(machine: Machine) -> int:
-    """From the last row's entry into the array to its result; until then its operands are held."""
-    matrix = machine.core.matrix
-    return matrix.rows + matrix.columns - 2 if matrix.fold_overlap == "pipelined" else 0
 
 
 def _port(machine: Machine) -> float:

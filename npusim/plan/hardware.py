@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from npusim.hw import closed_forms
-from npusim.hw.closed_forms import (
-    Ints,
-    Stationary,
-    dram_efficiency,
-    dram_round_trip_cycles,
-)
+from npusim.hw.closed_forms import dram_efficiency, dram_round_trip_cycles
+from npusim.hw.folds import Ints, Stationary
 from npusim.hw.machine import Machine
 from npusim.plan.room import ACC_ALIGNMENT_BYTES
 
@@ -68,34 +64,38 @@ class Hardware:
         """Cycles in which the array is occupied by a product cut into (m, n, k) tiles."""
         matrix = self.machine.core.matrix
         if tile is None:
-            return closed_forms.occupied_cycles(
-                matrix, closed_forms.folds(matrix, m, n, k, dtype_name, stationary)
-            )
+            return closed_forms.product_cost(matrix, m, n, k, dtype_name, stationary).busy
         total: Ints = np.zeros((), np.int64)
         for rows, row_count in _tiled(m, tile[0]):
             for columns, column_count in _tiled(n, tile[1]):
                 for depth, depth_count in _tiled(k, tile[2]):
-                    work = closed_forms.folds(matrix, rows, columns, depth, dtype_name, stationary)
-                    one = closed_forms.occupied_cycles(matrix, work)
-                    total = total + one * row_count * column_count * depth_count
+                    one = closed_forms.product_cost(
+                        matrix, rows, columns, depth, dtype_name, stationary
+                    )
+                    total = total + one.busy * row_count * column_count * depth_count
         return total
 
     def matrix_overhead_cycles(self) -> int:
         """Fill and drain of one back-to-back run."""
         matrix = self.machine.core.matrix
-        return 2 * matrix.rows + matrix.columns - 2
+        return closed_forms.run_fill_cycles(matrix) + closed_forms.run_drain_cycles(matrix)
 
     def vector_cycles(
         self,
-        simple: ArrayLike,
+        simple: ArrayLike = 0,
         divide: ArrayLike = 0,
         function: ArrayLike = 0,
         instructions: ArrayLike = 1,
+        named: Mapping[str, ArrayLike] | None = None,
     ) -> Ints:
-        """Cycles of so many element operations, spread over so many instructions."""
+        """Cycles of so many element operations, spread over so many instructions.
+
+        They are given by class or, `named`, by operation. A pipelined unit starts once.
+        """
         vector = self.machine.core.vector
-        busy = closed_forms.vector_cycles(vector, simple, divide, function) - vector.start_cycles
-        return busy + vector.start_cycles * np.asarray(instructions, np.int64)
+        busy = closed_forms.vector_cycles(vector, simple, divide, function, named)
+        starts = np.ones((), np.int64) if vector.pipelined else np.asarray(instructions, np.int64)
+        return busy + vector.start_cycles * starts
 
     def fetched(self, cycles: ArrayLike, moved_bytes: ArrayLike) -> NDArray[np.float64]:
         """Vector cycles, stretched where the scratchpad cannot move so many bytes in them."""

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from npusim.core.dtypes import dtype, names
 from npusim.core.errors import Problem
 from npusim.hw.machine import Machine
+from npusim.hw.operations import OPERATIONS
 from npusim.program.findings import alike, at
 from npusim.program.kinds import VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space, Unit
 from npusim.program.program import Ints, Program
-from npusim.program.vector_isa import OPERATIONS, operands, shape_of, walk
+from npusim.program.vector_isa import operands, shape_of, walk
 from npusim.program.wording import region_text, shape_text
 
 _UNIT = (Unit.DMA, Unit.MATRIX, Unit.VECTOR, Unit.HOST)

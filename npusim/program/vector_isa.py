@@ -1,4 +1,4 @@
-"""The vector unit's operations: the one table that plans, claims, timing and values share (A12).
+"""Expressions of the vector unit: their operands, shapes and work (A12).
 
 An expression is a nested tuple: ("source", i), ("immediate", i) or (operation, operand, ...).
 Reductions run along the last dimension and keep it with size 1.
@@ -6,45 +6,16 @@ Reductions run along the last dimension and keep it with size 1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-CostClass = Literal["simple", "divide", "function"]
+from npusim.hw.operations import CLASSES, MOVE, OPERATIONS, CostClass, class_of
+
 Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """How many operands an operation takes and at which rate it runs."""
-
-    operands: int
-    cost: CostClass
-    reduces: bool = False
-
-
-def _table() -> Iterator[tuple[str, Operation]]:
-    simple = {
-        1: "neg abs rint floor ceil not sign is_nan real whole",
-        2: "add sub mul max min eq ne lt le gt ge and or xor causal since",
-        3: "where clip",
-    }
-    for count, ops in simple.items():
-        yield from ((name, Operation(count, "simple")) for name in ops.split())
-    yield from ((name, Operation(1, "divide")) for name in ("sqrt", "reciprocal", "rsqrt"))
-    yield from ((name, Operation(2, "divide")) for name in ("div", "mod", "fmod"))
-    for name in ("exp", "expm1", "log", "tanh", "erf", "sigmoid", "sin", "cos", "softplus"):
-        yield name, Operation(1, "function")
-    yield "pow", Operation(2, "function")
-    for name in ("row_sum", "row_max", "row_min"):
-        yield name, Operation(1, "simple", reduces=True)
-
-
-OPERATIONS: Mapping[str, Operation] = MappingProxyType(dict(_table()))
 
 
 def operands(tree: Any) -> tuple[Any, ...]:
@@ -71,17 +42,35 @@ def shape_of(tree: Any, sources: Sequence[Shape]) -> Shape:
     return shape
 
 
-def work(tree: Any, sources: Sequence[Shape]) -> dict[CostClass, int]:
-    """Element operations of one evaluation by class; a bare move counts as one simple each.
+def operations(tree: Any, sources: Sequence[Shape]) -> Counter[str]:
+    """Elements that one evaluation takes through each operation; a bare move is MOVE.
 
     A reduction works once per element it reads, and what occurs several times is computed once.
     """
-    counts: dict[CostClass, int] = {"simple": 0, "divide": 0, "function": 0}
+    counts: Counter[str] = Counter()
     for node in dict.fromkeys(walk(tree)):
         if operands(node):
-            operation = OPERATIONS[node[0]]
-            over = node[1] if operation.reduces else node
-            counts[operation.cost] += prod(shape_of(over, sources))
+            over = node[1] if OPERATIONS[node[0]].reduces else node
+            counts[node[0]] += prod(shape_of(over, sources))
     if not operands(tree):
-        counts["simple"] += prod(shape_of(tree, sources))
+        counts[MOVE] += prod(shape_of(tree, sources))
     return counts
+
+
+def work(tree: Any, sources: Sequence[Shape]) -> dict[CostClass, int]:
+    """Element operations of one evaluation by class."""
+    counts = dict.fromkeys(CLASSES, 0)
+    for name, elements in operations(tree, sources).items():
+        counts[class_of(name)] += elements
+    return counts
+
+
+def longest(tree: Any, latency_cycles: Mapping[str, int]) -> int:
+    """The longest chain of latencies through an expression, or the latency of a bare move."""
+    if not operands(tree):
+        return latency_cycles[MOVE]
+    below: dict[Any, int] = {}
+    for node in dict.fromkeys(walk(tree)):
+        inside = max((below[child] for child in operands(node)), default=0)
+        below[node] = inside + (latency_cycles[node[0]] if operands(node) else 0)
+    return below[tree]

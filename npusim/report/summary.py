@@ -129,6 +129,10 @@ def fallbacks(result: Result) -> Table | None:
             f.operator,
             numbers.cycles(f.cycles),
             numbers.duration(f.time_s),
+            numbers.cycles(f.launch_cycles),
+            numbers.cycles(f.link_cycles),
+            numbers.cycles(f.arithmetic_cycles),
+            numbers.cycles(f.waiting_cycles),
             numbers.size(f.bytes),
             f.reason,
         )
@@ -139,6 +143,10 @@ def fallbacks(result: Result) -> Table | None:
         Column("operator", 10),
         Column("host cycles"),
         Column("time"),
+        Column("launch"),
+        Column("link"),
+        Column("arithmetic"),
+        Column("waiting"),
         Column("over the link"),
         Column("why", 20, head=True),
     )

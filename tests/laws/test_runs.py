@@ -19,6 +19,21 @@ SIZE = st.sampled_from([1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 129])
 ARRAYS = [(1, 1), (7, 5), (16, 16), (8, 32), (128, 128)]
 
 
+#: Every dataflow with every overlap, and a tensor core of the same rows and columns.
+SYSTOLIC = [
+    (f"core.matrix.dataflow={held}_stationary", f"core.matrix.fold_overlap={overlap}")
+    for held in ("weight", "output", "input")
+    for overlap in ("none", "weights", "pipelined")
+]
+TENSOR_CORE = (
+    "core.matrix.style=tensor_core",
+    "core.matrix.dataflow=null",
+    "core.matrix.fold_overlap=null",
+    "core.matrix.depth=4",
+    "core.matrix.latency_cycles=9",
+)
+
+
 def of(name: str, *values: Any) -> st.SearchStrategy[tuple[str, ...]]:
     """Settings of one field of a machine."""
     return st.sampled_from([(f"{name}={value}",) for value in values])
@@ -27,15 +42,17 @@ def of(name: str, *values: Any) -> st.SearchStrategy[tuple[str, ...]]:
 @st.composite
 def machines(draw) -> tuple[str, tuple[str, ...]]:
     """A machine of the catalogue, some of its fields set otherwise."""
-    rows, columns = draw(st.sampled_from(ARRAYS))
+    (rows, columns), arrays = draw(st.sampled_from(ARRAYS)), draw(st.sampled_from([1, 1, 2, 3]))
+    room = rows * columns * arrays * 4 * draw(st.sampled_from([1, 4]))
     fields = [
         (f"core.matrix.rows={rows}", f"core.matrix.columns={columns}"),
-        (f"core.accumulators.size_bytes={rows * columns * 4 * draw(st.sampled_from([1, 4]))}",),
+        (f"core.matrix.arrays={arrays}", f"core.accumulators.size_bytes={room}"),
         draw(of("cores", 1, 2, 3, 5)),
-        draw(
-            of("core.matrix.dataflow", *(f"{w}_stationary" for w in ("weight", "output", "input")))
-        ),
-        draw(of("core.matrix.fold_overlap", "none", "weights", "pipelined")),
+        draw(st.sampled_from([*SYSTOLIC, TENSOR_CORE])),
+        draw(of("core.vector.latency_cycles", "{}", "{simple: 3, function: 40}")),
+        draw(of("core.vector.pipelined", "false", "true")),
+        draw(of("core.vector.rates", "{}", "{exp: 0.7, add: 2, move: 4}")),
+        draw(of("host.operators_in_flight", 1, 3)),
         draw(of("core.sequencer.queue_depth", 1, 2, 32)),
         draw(of("core.sequencer.dispatch_cycles", 0, 2)),
         draw(of("core.dma.queues", 2, 4)),

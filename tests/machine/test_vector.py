@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from npusim.hw.operations import OPERATIONS
 from npusim.program.kinds import Space
-from npusim.program.vector_isa import OPERATIONS
 
 X, Y = ("source", 0), ("source", 1)
 #: npu_a: 128 lanes, 12 cycles to start; rates 1, 1/4 and 1/4 elements per lane and cycle.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from npusim.core.dtypes import dtype
+from npusim.hw.operations import OPERATIONS
 from npusim.machine.vector_values import evaluate
-from npusim.program.vector_isa import OPERATIONS
 
 X, Y, Z = (("source", slot) for slot in range(3))
 F32 = np.float32

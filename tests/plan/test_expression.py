@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from npusim.core.errors import InputError
+from npusim.hw.operations import OPERATIONS
 from npusim.machine.vector_values import evaluate
 from npusim.plan import vector
 from npusim.plan.expression import Expression, Operand, flatten
-from npusim.program.vector_isa import OPERATIONS
 
 
 class Leaf(Operand):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from npusim.program.vector_isa import OPERATIONS, operands, shape_of, walk, work
+from npusim.hw.operations import OPERATIONS
+from npusim.program.vector_isa import operands, shape_of, walk, work
 
 X, Y = ("source", 0), ("source", 1)
 
