@@ -9,12 +9,14 @@ from __future__ import annotations
 from npusim.core.jit import jit, jit_inline
 from npusim.machine import dram, requests
 from npusim.machine import state as s
+from npusim.machine.cache.flush import flush
+from npusim.machine.cache.params import CacheParams
 from npusim.machine.classes import CycleClass
 from npusim.machine.dram import DramParams
 from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
 from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.shared import SharedParams
+from npusim.machine.slices import SliceParams
 from npusim.machine.state import CoreParams
 from npusim.program.kinds import Kind, Unit
 from npusim.program.program import Ints
@@ -29,8 +31,8 @@ _EVENTS, _SEGMENTS, _COMPLETED, _HEAP = s.EVENTS, s.SEGMENTS, s.COMPLETED, s.HEA
 def simulate(
     work: Ints, users: Ints, order: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, rings: Ints, segments: Ints, heap: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints,
+    c: CacheParams, cs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip
     """Run the program to its end (or until nothing can start); returns the last tick."""
     now = 0
@@ -57,7 +59,7 @@ def simulate(
         else:
             issued = requests.issue(
                 i, stream, now, work, walk, rows, trace, streams, cores, segments, counts,
-                p, d, ds, n, ns, h, hs, m, ms,
+                p, d, ds, n, ns, h, hs, c, cs, m, ms,
             )  # fmt: skip
             later = requests.next_issue(stream, issued, rings, streams, p)
             if requests.advance(stream, work[i, s.W_ROW], walk, streams):
@@ -66,6 +68,8 @@ def simulate(
             counts[_HEAP] = pop(heap, counts[_HEAP])
             requests.close(i, stream, later, order, trace, streams)
             _follow(i, stream, now, order, trace, streams, heap, counts, p.cycle)
+    if c.present:
+        flush(now, d, ds, c, cs)
     return max(now, dram.flush(now, d, ds))
 
 

@@ -13,7 +13,7 @@ from npusim.machine.classes import CycleClass
 from npusim.machine.dma import DRAM, LOCAL, SHARED
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.shared import SharedParams
+from npusim.machine.slices import SliceParams
 from npusim.program.program import Ints
 
 _LATENCY = int(CycleClass.DRAM_LATENCY)
@@ -21,11 +21,14 @@ _NOC, _SHARED = int(CycleClass.NOC), int(CycleClass.SHARED_SRAM)
 
 
 @jit_inline
-def latency_class(source: int, target: int) -> int:
-    """What the unloaded part of a transfer between two ends is called."""
-    if source == DRAM or target == DRAM:
+def latency_class(source: int, target: int, cached: bool, behind: int) -> int:
+    """What the unloaded part of a transfer between two ends is called.
+
+    With a cache before DRAM, `behind` are the ticks of it that were spent behind that.
+    """
+    if (source == DRAM or target == DRAM) and (behind > 0 or not cached):
         return _LATENCY
-    if source == SHARED or target == SHARED:
+    if source >= SHARED or target >= SHARED:
         return _SHARED
     return _NOC
 
@@ -44,10 +47,14 @@ def carry(
 
 @jit_inline
 def fetch(
-    issue: int, size: int, source: int, core: int, source_core: int, dense: int, bank_rate: int,
-    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    issue: int, address: int, size: int, source: int, core: int, source_core: int, dense: int,
+    bank_rate: int,
+    n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Bytes from anywhere but DRAM to the copy engine; (when they are there, wait, its cause)."""
+    """Bytes from anywhere but DRAM to the copy engine; (when they are there, wait, its cause).
+
+    `address` is theirs in shared SRAM.
+    """
     if source == LOCAL:
         t, waited, why = scratchpad.move(
             issue, issue, 0, size, dense, core, bank_rate, False, m, ms
@@ -55,7 +62,7 @@ def fetch(
         return t, waited, why
     t, why, node = network.ask(issue, n), _LATENCY, MEMORY
     if source == SHARED:
-        t, waited = shared.serve(issue, t, 0, size, False, h, hs)
+        t, waited = shared.serve(issue, t, 0, address, size, False, -1, h, hs)
         why = _SHARED
     else:
         node = source_core
@@ -67,11 +74,14 @@ def fetch(
 
 @jit_inline
 def deposit(
-    issue: int, t: int, waited: int, why: int, size: int, source: int, target: int, core: int,
-    target_core: int, dense: int, bank_rate: int,
-    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    issue: int, t: int, waited: int, why: int, address: int, before: int, size: int, source: int,
+    target: int, core: int, target_core: int, dense: int, bank_rate: int,
+    n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Bytes from the copy engine to anywhere but DRAM; (finish, ticks waited, the last cause)."""
+    """Bytes from the copy engine to anywhere but DRAM; (finish, ticks waited, the last cause).
+
+    `address` is theirs in shared SRAM, `before` that from which they came if that is there too.
+    """
     if target == LOCAL:
         t, wait, cause = scratchpad.move(
             issue, t, waited, size, dense, core, bank_rate, source == LOCAL, m, ms
@@ -80,7 +90,7 @@ def deposit(
         node = MEMORY if target == SHARED else target_core
         t, waited, why = carry(issue, t, waited, why, size, core, node, n, ns)
         if target == SHARED:
-            t, wait = shared.serve(issue, t, waited, size, source == SHARED, h, hs)
+            t, wait = shared.serve(issue, t, waited, address, size, True, before, h, hs)
             cause = _SHARED
         else:
             t, wait, cause = scratchpad.move(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from npusim.core.jit import jit, jit_inline
 from npusim.machine import dma, dram, network, path
 from npusim.machine import state as s
+from npusim.machine.cache.access import access
+from npusim.machine.cache.params import CacheParams
 from npusim.machine.classes import CycleClass
 from npusim.machine.dram import DramParams
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.shared import SharedParams
+from npusim.machine.slices import SliceParams
 from npusim.machine.state import CoreParams
 from npusim.program.kinds import RANK
 from npusim.program.program import Ints
@@ -50,8 +52,8 @@ def _note(i: int, until: int, why: int, trace: Ints, segments: Ints, counts: Int
 def issue(
     i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, segments: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints,
+    c: CacheParams, cs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip
     """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
     core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
@@ -66,11 +68,12 @@ def issue(
     for unit in range(2):
         if cores[core, s.C_UNTIL + unit] > now:
             banks -= cores[core, s.C_RATE + unit]
-    finish, waited, why = _transfer(
+    finish, waited, why, behind = _transfer(
         issue, far, streams[stream, s.S_NEAR] + offset, size, row, walk, core,
-        max(banks, p.sram_bytes_per_cycle // 3), d, ds, n, ns, h, hs, m, ms,
+        max(banks, p.sram_bytes_per_cycle // 3), d, ds, n, ns, h, hs, c, cs, m, ms,
     )  # fmt: skip
-    _explain(i, stream, now, issue, finish, waited, why, row, walk, trace, streams, segments,
+    idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO], c.present, behind)
+    _explain(i, stream, now, issue, finish, waited, why, idle, behind, trace, streams, segments,
              counts)  # fmt: skip
     cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], finish)
     streams[stream, s.S_OFFSET] = offset + size
@@ -81,31 +84,56 @@ def issue(
 @jit_inline
 def _transfer(
     issue: int, far: int, near: int, size: int, row: int, walk: Ints, core: int, bank_rate: int,
-    d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
-) -> tuple[int, int, int]:  # fmt: skip
-    """One request from its issue to its last byte; (finish, ticks waited, the last cause)."""
+    d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints,
+    c: CacheParams, cs: Ints, m: ScratchpadParams, ms: Ints,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """One request from its issue to its last byte.
+
+    Returns (finish, ticks waited, the last cause, ticks behind a cache in any case).
+    """
     source, target, dense = walk[row, dma.FROM], walk[row, dma.TO], walk[row, dma.DENSE]
+    behind = 0
     if source == dma.DRAM:
-        t, waited = dram.access_all(network.ask(issue, n), far, size, False, d, ds)
-        why = _BANDWIDTH if waited > 0 else _LATENCY
+        t, waited, why, behind = _main_memory(
+            issue, network.ask(issue, n), 0, _LATENCY, far, size, False, -1, row, d, ds, c, cs
+        )
         t, waited, why = path.carry(issue, t, waited, why, size, MEMORY, core, n, ns)
     else:
         t, waited, why = path.fetch(
-            issue, size, source, core, walk[row, dma.FROM_CORE], dense, bank_rate,
-            n, ns, h, hs, m, ms,
+            issue, near if target == dma.DRAM else far, size, source, core,
+            walk[row, dma.FROM_CORE], dense, bank_rate, n, ns, h, hs, m, ms,
         )  # fmt: skip
+    before = far if source == target else -1
     if target == dma.DRAM:
         address = near if source == dma.DRAM else far
         t, waited, why = path.carry(issue, t, waited, why, size, core, MEMORY, n, ns)
-        t, wait = dram.access_all(t, address, size, True, d, ds)
-        if wait > 0:
-            return t, waited + wait, _BANDWIDTH
-        return t, waited, why
-    return path.deposit(
-        issue, t, waited, why, size, source, target, core, walk[row, dma.TO_CORE], dense,
-        bank_rate, n, ns, h, hs, m, ms,
+        t, waited, why, more = _main_memory(
+            issue, t, waited, why, address, size, True, before, row, d, ds, c, cs
+        )
+        return t, waited, why, behind + more
+    t, waited, why = path.deposit(
+        issue, t, waited, why, near if source >= dma.SHARED else far, before, size, source, target,
+        core, walk[row, dma.TO_CORE], dense, bank_rate, n, ns, h, hs, m, ms,
     )  # fmt: skip
+    return t, waited, why, behind
+
+
+@jit_inline
+def _main_memory(
+    issue: int, t: int, waited: int, why: int, address: int, size: int, writes: bool, before: int,
+    row: int, d: DramParams, ds: Ints, c: CacheParams, cs: Ints,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """DRAM, or the cache before it; (end, ticks waited so far, the last cause, ticks behind)."""
+    if c.present:
+        t, wait, cause, behind = access(
+            issue, t, waited, address, size, writes, before, row, d, ds, c, cs
+        )
+    else:
+        t, wait = dram.access_all(t, address, size, writes, d, ds)
+        cause, behind = _BANDWIDTH, 0
+    if wait > 0:
+        return t, waited + wait, cause, behind
+    return t, waited, why, behind
 
 
 @jit_inline
@@ -124,24 +152,27 @@ def _locate(stream: int, row: int, walk: Ints, rows: Ints, streams: Ints) -> Non
 
 @jit_inline
 def _explain(
-    i: int, stream: int, now: int, issue: int, finish: int, waited: int, why: int, row: int,
-    walk: Ints, trace: Ints, streams: Ints, segments: Ints, counts: Ints,
+    i: int, stream: int, now: int, issue: int, finish: int, waited: int, why: int, idle: int,
+    behind: int, trace: Ints, streams: Ints, segments: Ints, counts: Ints,
 ) -> None:  # fmt: skip
     """Why the copy's latest byte came when it did.
 
-    Without waiting it would have come at `free`: after the unloaded latency (the first request),
-    or as soon as the queue could issue it.
+    Without waiting it would have come at `free`: after the unloaded latency, named `idle` (the
+    first request), or as soon as the queue could issue it; the last `behind` ticks of that are
+    latency in any case, since a cache did not have it.
     """
     trace[i, s.T_REQUESTS] += 1
     free = finish - waited
     if trace[i, s.T_REQUESTS] == 1:
         if issue > now:
             _note(i, issue, _QUEUE, trace, segments, counts)
-        idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
         _note(i, free, idle, trace, segments, counts)
         streams[stream, s.S_LAST] = free
     elif free > streams[stream, s.S_LAST]:
-        _note(i, free, _QUEUE, trace, segments, counts)
+        if free - behind > streams[stream, s.S_LAST]:
+            _note(i, free - behind, _QUEUE, trace, segments, counts)
+        if behind > 0:
+            _note(i, free, idle, trace, segments, counts)
         streams[stream, s.S_LAST] = free
     if finish > streams[stream, s.S_LAST]:
         _note(i, finish, why, trace, segments, counts)

@@ -10,6 +10,7 @@ from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
 from npusim.machine import dram, network, scratchpad, shared, state
+from npusim.machine.cache.params import CacheUse, cache_params, cache_state, cache_use
 from npusim.machine.dma import Walks, walks
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
@@ -36,6 +37,9 @@ def time_program(
     tables = _tables(program, machine, cost, walk)
     dram_p = dram.dram_params(machine)
     dram_s = dram.dram_state(dram_p)
+    cache_p = cache_params(machine)
+    cache_s = cache_state(machine, cache_p, len(walk.table))
+    shared_p = shared.shared_params(machine)
     ticks = simulate(
         *tables,
         _core_params(machine),
@@ -43,15 +47,18 @@ def time_program(
         dram_s,
         network.network_params(machine),
         network.network_state(machine.cores),
-        shared.shared_params(machine),
-        shared.shared_state(),
+        shared_p,
+        shared.shared_state(shared_p),
+        cache_p,
+        cache_s,
         scratchpad.scratchpad_params(machine),
         scratchpad.scratchpad_state(machine.cores),
     )
     if tables.counts[state.COMPLETED] < len(program):
         stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
-    return _timeline(program, machine, cost, walk, tables, dram_s, int(ticks))
+    used = cache_use(cache_p, cache_s)
+    return _timeline(program, machine, cost, walk, tables, dram_s, used, int(ticks))
 
 
 def _timeline(
@@ -61,6 +68,7 @@ def _timeline(
     walk: Walks,
     tables: Tables,
     dram_s: Ints,
+    used: CacheUse | None,
     ticks: int,
 ) -> Timeline:
     trace, segments = tables.trace, tables.segments[: tables.counts[state.SEGMENTS]]
@@ -87,6 +95,7 @@ def _timeline(
         dram_bursts=int(dram_s[dram.BURSTS]),
         dram_activates=int(dram_s[dram.ACTIVATES]),
         dram_refreshes=int(dram_s[dram.REFRESHES]),
+        cache=used,
         assumed_rows=walk.assumed_rows,
     )
 
@@ -109,6 +118,7 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
     users = _users(program, work)
     streams, cores, order = _queues(program)
     requests = int(walk.requests(machine.core.dma.request_bytes).sum())
+    per_request = 2 if machine.cache is None else 3
     return Tables(
         work=work,
         users=users,
@@ -119,7 +129,9 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
         streams=streams,
         cores=cores,
         rings=np.zeros((len(program.streams), machine.core.dma.outstanding_requests), np.int64),
-        segments=np.empty((2 * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64),
+        segments=np.empty(
+            (per_request * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64
+        ),
         heap=np.empty(2 * len(program.streams) + 2, np.int64),
         counts=np.zeros(4, np.int64),
     )
