@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from npusim.hw.quantities import Bytes, BytesPerCycle, Cycles, Entries, Quantity, Spec
-from npusim.hw.shared_sram import Ports, SliceHash, uneven_slices
+from npusim.hw.shared_sram import Ports, SliceHash, no_power_of_two, uneven_slices
 
 #: Sectors of one line, whose states are bits of one word.
 MAX_SECTORS = 16
@@ -44,6 +44,8 @@ class Cache(Spec):
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
         """Lines without whole sectors, and slices without whole sets."""
         yield from uneven_slices(self.bytes_per_cycle, self.slices)
+        yield from no_power_of_two("line_bytes", self.line_bytes)
+        yield from no_power_of_two("sector_bytes", self.sector_bytes)
         if self.line_bytes % self.sector_bytes:
             yield (
                 "sector_bytes",

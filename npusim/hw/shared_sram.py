@@ -32,6 +32,7 @@ class SharedSram(Spec):
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
         """Slices that would not be alike."""
         yield from uneven_slices(self.bytes_per_cycle, self.slices)
+        yield from no_power_of_two("interleave_bytes", self.interleave_bytes)
         row = self.slices * self.interleave_bytes
         if self.size_bytes % row:
             yield (
@@ -48,3 +49,9 @@ def uneven_slices(bytes_per_cycle: int, slices: int) -> Iterator[tuple[str, str]
             "bytes_per_cycle",
             f"must be a multiple of the {slices} slices, which share it, found {bytes_per_cycle}",
         )
+
+
+def no_power_of_two(field: str, value: int) -> Iterator[tuple[str, str]]:
+    """A size that does not end at a bit of the address."""
+    if value & (value - 1):
+        yield field, f"must be a power of two, found {value}"

@@ -13,12 +13,16 @@ from npusim.hw.machine import Machine
 from npusim.machine.clock import occupy, ticks_of
 from npusim.program.program import Ints
 
+#: No address is longer.
+_ADDRESS_BITS = 48
+
 
 class SliceParams(NamedTuple):
-    """Latency in ticks, bandwidth of one slice per network cycle; `bits` number the slices.
+    """Latency in ticks, bandwidth of one slice per network cycle.
 
-    `bits` is -1 if the slices are no power of two; `directions` is 2 if reads and writes have
-    ports of their own.
+    `bits` number the slices, -1 if they are no power of two; the low `granule_bits` of an address
+    stay in one slice, `over_granule` are the ticks of all these bytes; `directions` is 2 if reads
+    and writes have ports of their own.
     """
 
     cycle: int
@@ -26,7 +30,8 @@ class SliceParams(NamedTuple):
     slices: int
     bits: int
     hashed: bool
-    granule_bytes: int
+    granule_bits: int
+    over_granule: int
     bytes_per_cycle: int
     directions: int
 
@@ -43,7 +48,8 @@ def slice_params(
         slices=slices,
         bits=address_bits(slices),
         hashed=slice_hash == "xor",
-        granule_bytes=granule_bytes,
+        granule_bits=address_bits(granule_bytes),
+        over_granule=ticks_of(granule_bytes, cycle, bytes_per_cycle // slices),
         bytes_per_cycle=bytes_per_cycle // slices,
         directions=2 if ports == "separate" else 1,
     )
@@ -62,11 +68,11 @@ def fold(number: int, count: int, bits: int, hashed: bool) -> int:
     by their sum elsewhere, so that neighbours always have different places.
     """
     if bits >= 0:
-        low, rest = number, number >> bits
-        while hashed and bits > 0 and rest > 0:
-            low ^= rest
-            rest >>= bits
-        return low & (count - 1)
+        by = bits  # after n rounds every digit has met the 2^n - 1 above it
+        while hashed and 0 < by < _ADDRESS_BITS:
+            number ^= number >> by
+            by *= 2
+        return number & (count - 1)
     low, rest = number % count, number // count
     while hashed and rest > 0:
         low += rest % count
@@ -77,7 +83,7 @@ def fold(number: int, count: int, bits: int, hashed: bool) -> int:
 @jit_inline
 def slice_of(address: int, p: SliceParams) -> int:
     """The slice in which a byte lies."""
-    return fold(address // p.granule_bytes, p.slices, p.bits, p.hashed)
+    return fold(address >> p.granule_bits, p.slices, p.bits, p.hashed)
 
 
 @jit_inline
@@ -85,7 +91,8 @@ def piece_of(address: int, size: int, p: SliceParams) -> int:
     """How many of `size` bytes from `address` on the slice of the first one holds."""
     if p.slices == 1:
         return size
-    return min(size, p.granule_bytes - address % p.granule_bytes)
+    granule = 1 << p.granule_bits
+    return min(size, granule - (address & (granule - 1)))
 
 
 @jit_inline
@@ -101,7 +108,9 @@ def serve(
     end, longest, whole = t, 0, size
     while size > 0:
         piece = piece_of(address, size, p)
-        length = ticks_of(piece, p.cycle, p.bytes_per_cycle)
+        length = p.over_granule
+        if piece != 1 << p.granule_bits:
+            length = ticks_of(piece, p.cycle, p.bytes_per_cycle)
         which, own = slice_of(address, p), 0
         if before >= 0 and p.directions == 1:
             own = _moved_before(which, before, whole, p)

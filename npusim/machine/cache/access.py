@@ -37,18 +37,23 @@ def access(
     s[r + params.HELD_BY] = s[r + params.WHY] = _CACHE
     s[r + params.OUT_FROM : r + params.FETCHED] = _NOTHING
     s[r + params.FETCHED] = 0
-    for line in range(address // p.line_bytes, (end - 1) // p.line_bytes + 1):
-        first = lines.first_way(line, p)
+    for line in range(address >> p.line_bits, ((end - 1) >> p.line_bits) + 1):
+        start = line << p.line_bits
+        home = slices.slice_of(start, p.ports)
+        first = lines.first_way(line, home, p)
         way = lines.find(line, first, p, s)
         if way < 0:
             way = lines.victim(first, p, s)
             _replace(way, line, done, copy, d, ds, p, s)
         lines.use(way, p, s)
-        start = line * p.line_bytes
-        low, high = max(address - start, 0), min(end - start, p.line_bytes)
-        _touch(way, line, low, high, writes, done, copy, d, ds, p, s)
-    _write_back(done, d, ds, p, s)
-    _fetch(done, d, ds, p, s)
+        low, high = max(address - start, 0), min(end - start, 1 << p.line_bits)
+        missing = _touch(way, low, high, writes, done, copy, p, s)
+        if missing:
+            _want(way, home, start, missing, done, d, ds, p, s)
+    if s[r + params.OUT_FROM] >= 0:
+        _write_back(done, d, ds, p, s)
+    if s[r + params.IN_FROM] >= 0:
+        _fetch(done, d, ds, p, s)
     if writes:
         finish, free, why = max(done, s[r + params.GO]), done, s[r + params.HELD_BY]
     else:
@@ -60,12 +65,11 @@ def access(
 
 @jit_inline
 def _touch(
-    way: int, line: int, low: int, high: int, writes: bool, done: int, copy: int,
-    d: DramParams, ds: Ints, p: CacheParams, s: Ints,
-) -> None:  # fmt: skip
-    """Bytes [low, high) of a line: which sectors are there, and which must be fetched."""
-    tally, r, size = p.at_tally + copy * params.TALLY, p.at_registers, p.sector_bytes
-    touched = lines.mask_of(low // size, -(-high // size))
+    way: int, low: int, high: int, writes: bool, done: int, copy: int, p: CacheParams, s: Ints
+) -> int:
+    """Bytes [low, high) of a line are used; returns which sectors must be fetched for that."""
+    tally, r, bits = p.at_tally + copy * params.TALLY, p.at_registers, p.sector_bits
+    touched = lines.mask_of(low >> bits, -(-high >> bits))
     state, filled = s[p.at_sectors + way], s[p.at_filled + way]
     missing = touched & ~state
     s[tally + params.HITS] += lines.count_of(touched & ~missing)
@@ -80,21 +84,21 @@ def _touch(
     elif pending:
         state &= (1 << lines.PENDING) - 1
     if writes:
-        missing &= ~lines.mask_of(-(-low // size), high // size)
+        missing &= ~lines.mask_of(-(-low >> bits), high >> bits)
         state |= touched << lines.DIRTY
     s[p.at_sectors + way] = state | touched | missing << lines.PENDING
-    if missing:
-        s[tally + params.FILLS] += lines.count_of(missing)
-        _want(way, line, missing, done, d, ds, p, s)
+    s[tally + params.FILLS] += lines.count_of(missing)
+    return int(missing)
 
 
-@jit
+@jit_inline
 def _want(
-    way: int, line: int, missing: int, done: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints
-) -> None:
+    way: int, home: int, line_start: int, missing: int, done: int,
+    d: DramParams, ds: Ints, p: CacheParams, s: Ints,
+) -> None:  # fmt: skip
     """Put sectors of a line on the list of what to fetch; the line takes up an MSHR."""
     r = p.at_registers
-    ring = p.at_mshr + way // (p.sets * p.ways) * (p.mshr_entries + 1)
+    ring = p.at_mshr + home * (p.mshr_entries + 1)
     entry = ring + 1 + s[ring]
     s[ring] = s[ring] + 1 if s[ring] + 1 < p.mshr_entries else 0
     if s[entry] == _UNSENT:
@@ -104,11 +108,12 @@ def _want(
     while missing:
         first, beyond = lines.group_of(missing)
         missing &= ~lines.mask_of(first, beyond)
-        start = line * p.line_bytes + first * p.sector_bytes
+        start = line_start + (first << p.sector_bits)
         if start != s[r + params.IN_TO]:
-            _fetch(done, d, ds, p, s)
+            if s[r + params.IN_FROM] >= 0:
+                _fetch(done, d, ds, p, s)
             s[r + params.IN_FROM] = start
-        s[r + params.IN_TO] = start + (beyond - first) * p.sector_bytes
+        s[r + params.IN_TO] = line_start + (beyond << p.sector_bits)
         s[entry] = _UNSENT
         k = p.at_fetched + 2 * s[r + params.FETCHED]
         s[k], s[k + 1] = way, entry
@@ -119,9 +124,8 @@ def _want(
 def _fetch(done: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
     """Read what is on the list from DRAM, once what made way for it is on its way out."""
     r = p.at_registers
-    if s[r + params.IN_FROM] < 0:
-        return
-    _write_back(done, d, ds, p, s)
+    if s[r + params.OUT_FROM] >= 0:
+        _write_back(done, d, ds, p, s)
     start, size = s[r + params.IN_FROM], s[r + params.IN_TO] - s[r + params.IN_FROM]
     go = s[r + params.GO]
     back, wait = dram.access_all(go, start, size, False, d, ds)
@@ -142,16 +146,18 @@ def _replace(
     way: int, line: int, done: int, copy: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints
 ) -> None:
     """A way takes up another line; of the old one, what DRAM does not have yet goes there."""
-    r, old = p.at_registers, s[p.at_tags + way] * p.line_bytes
+    r, old = p.at_registers, s[p.at_tags + way] << p.line_bits
     dirty = s[p.at_sectors + way] >> lines.DIRTY & lines.SECTORS
     s[p.at_tally + copy * params.TALLY + params.WRITE_BACKS] += lines.count_of(dirty)
     while dirty:
         first, beyond = lines.group_of(dirty)
         dirty &= ~lines.mask_of(first, beyond)
-        if old + first * p.sector_bytes != s[r + params.OUT_TO]:
-            _write_back(done, d, ds, p, s)
-            s[r + params.OUT_FROM] = old + first * p.sector_bytes
-        s[r + params.OUT_TO] = old + beyond * p.sector_bytes
+        start = old + (first << p.sector_bits)
+        if start != s[r + params.OUT_TO]:
+            if s[r + params.OUT_FROM] >= 0:
+                _write_back(done, d, ds, p, s)
+            s[r + params.OUT_FROM] = start
+        s[r + params.OUT_TO] = old + (beyond << p.sector_bits)
     if s[p.at_filled + way] > s[r + params.GO]:
         s[r + params.GO], s[r + params.HELD_BY] = s[p.at_filled + way], _BANDWIDTH
     s[p.at_tags + way], s[p.at_sectors + way], s[p.at_filled + way] = line, 0, 0
@@ -161,8 +167,6 @@ def _replace(
 def _write_back(done: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
     """Hand what was replaced to DRAM; the request goes on when that has been accepted."""
     r = p.at_registers
-    if s[r + params.OUT_FROM] < 0:
-        return
     start, size = s[r + params.OUT_FROM], s[r + params.OUT_TO] - s[r + params.OUT_FROM]
     _, wait = dram.access_all(done, start, size, True, d, ds)
     if done + wait > s[r + params.GO]:

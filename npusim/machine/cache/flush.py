@@ -24,12 +24,12 @@ def flush(t: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
             count += 1
     for k in np.argsort(s[p.at_tags + found[:count]]):
         way = found[k]
-        start = s[p.at_tags + way] * p.line_bytes
+        start = s[p.at_tags + way] << p.line_bits
         dirty = s[p.at_sectors + way] >> lines.DIRTY & lines.SECTORS
         s[p.at_registers + params.FLUSHED] += lines.count_of(dirty)
         s[p.at_sectors + way] &= ~(lines.SECTORS << lines.DIRTY)
         while dirty:
             first, beyond = lines.group_of(dirty)
             dirty &= ~lines.mask_of(first, beyond)
-            size = (beyond - first) * p.sector_bytes
-            dram.access_all(t, start + first * p.sector_bytes, size, True, d, ds)
+            size = (beyond - first) << p.sector_bits
+            dram.access_all(t, start + (first << p.sector_bits), size, True, d, ds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npusim.core.jit import jit_inline
 from npusim.machine.cache import params
 from npusim.machine.cache.params import CacheParams
-from npusim.machine.slices import fold, slice_of
+from npusim.machine.slices import fold
 from npusim.program.program import Ints
 
 #: A line's sectors in one word: those there or on their way, those newer than in DRAM (from bit
@@ -14,10 +14,10 @@ DIRTY, PENDING, SECTORS = 16, 32, (1 << 16) - 1
 
 
 @jit_inline
-def first_way(line: int, p: CacheParams) -> int:
-    """The number of the first line of the set that a line belongs to."""
-    chosen = slice_of(line * p.line_bytes, p.ports)
-    row = fold(line // p.ports.slices, p.sets, p.set_bits, p.ports.hashed)
+def first_way(line: int, chosen: int, p: CacheParams) -> int:
+    """The number of the first way of the set, in the slice `chosen`, that a line belongs to."""
+    above = line >> p.ports.bits if p.ports.bits >= 0 else line // p.ports.slices
+    row = fold(above, p.sets, p.set_bits, p.ports.hashed)
     return (chosen * p.sets + row) * p.ways
 
 

@@ -35,9 +35,8 @@ class CacheParams(NamedTuple):
 
     present: bool
     ports: SliceParams
-    line_bytes: int
-    sector_bytes: int
-    sectors: int
+    line_bits: int
+    sector_bits: int
     sets: int
     set_bits: int
     ways: int
@@ -59,7 +58,7 @@ def cache_params(machine: Machine) -> CacheParams:
     cache = machine.cache
     if cache is None:
         nothing = slice_params(machine, 1, 1, 1, 0, "none", "one")
-        return CacheParams(False, nothing, 1, 1, 1, 1, 0, 1, False, 1, 0, *([0] * 8))
+        return CacheParams(False, nothing, 0, 0, 1, 0, 1, False, 1, 0, *([0] * 8))
     ports = slice_params(
         machine,
         cache.slices,
@@ -69,19 +68,17 @@ def cache_params(machine: Machine) -> CacheParams:
         cache.slice_hash,
         cache.ports,
     )
-    read_ns = machine.dram.unloaded_read_ns
     return CacheParams(
         present=True,
         ports=ports,
-        line_bytes=cache.line_bytes,
-        sector_bytes=cache.sector_bytes,
-        sectors=cache.sectors,
+        line_bits=address_bits(cache.line_bytes),
+        sector_bits=address_bits(cache.sector_bytes),
         sets=cache.sets_per_slice,
         set_bits=address_bits(cache.sets_per_slice),
         ways=cache.ways,
         any_way=cache.replacement == "random",
         mshr_entries=cache.mshr_entries,
-        behind=int(np.ceil(read_ns * machine.tick_hz / 1e9)),
+        behind=_unloaded_read(machine, cache.sector_bytes),
         **_layout(machine, cache, ports),
     )
 
@@ -120,6 +117,15 @@ def _layout(machine: Machine, cache: Cache, ports: SliceParams) -> dict[str, int
         "at_tally": lines,
     }
     return dict(zip(parts, np.cumsum(list(parts.values())).tolist(), strict=True))
+
+
+def _unloaded_read(machine: Machine, size_bytes: int) -> int:
+    """Ticks in which an idle, precharged bank delivers so many bytes over its data bus."""
+    dram = machine.dram
+    latency = dram.clocks(dram.unloaded_read_ns) * machine.tick_hz // dram.clock_hz
+    return latency + -(
+        -size_bytes * 8 * machine.tick_hz // (dram.width_bits * dram.transfers_per_s)
+    )
 
 
 def cache_state(machine: Machine, p: CacheParams, copies: int) -> Ints:
