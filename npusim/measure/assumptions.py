@@ -17,11 +17,12 @@ _NOT_COMPARED = "not compared with a reference yet"
 
 def models(machine: Machine) -> dict[str, ModelNote]:
     """How each part of the machine was modelled."""
-    matrix, shared = machine.core.matrix, machine.shared_sram
+    matrix = machine.core.matrix
     named = {
         "dram": machine.dram.model,
         "noc": machine.noc.kind,
-        "sram": "bandwidth of all banks, with latency" + (", and shared SRAM" if shared else ""),
+        "sram": "bandwidth of all banks, with latency",
+        **_shared(machine),
         "matrix": f"closed forms, {matrix.dataflow}, fold_overlap {matrix.fold_overlap}",
         "vector": "closed forms by class of operation",
         "host": "launch, link and rate",
@@ -30,6 +31,20 @@ def models(machine: Machine) -> dict[str, ModelNote]:
         part: ModelNote(name=name, error_band=None, note=_NOT_COMPARED)
         for part, name in named.items()
     }
+
+
+def _shared(machine: Machine) -> dict[str, str]:
+    """What stands beside DRAM or before it."""
+    shared, cache = machine.shared_sram, machine.cache
+    found = {}
+    if shared is not None:
+        found["shared_sram"] = f"queues at its slices ({shared.slices})"
+    if cache is not None:
+        found["cache"] = (
+            f"sectored, write-back, {cache.ways} ways, {cache.replacement}, queues at its slices "
+            f"({cache.slices})"
+        )
+    return found
 
 
 def assumptions(
@@ -48,6 +63,7 @@ def assumptions(
         *_hosted(run),
         *(w.note for w in work if w.note),
         "claims are the plan's own closed forms; simulated cycles do not depend on them",
+        *_cached(run.machine),
         "one allocator places tensors in DRAM; another placement may change the cycles",
     ]
     return tuple(dict.fromkeys(found))
@@ -78,6 +94,12 @@ def _data(run: Run) -> Iterator[str]:
         yield f"{len(drawn)} weights are drawn at random, not trained"
     for name in run.graph.inputs:
         yield f"input {name} is {run.graph.tensors[name].recipe}"
+
+
+def _cached(machine: Machine) -> Iterator[str]:
+    if machine.cache is not None:
+        yield "a run begins with an empty cache and ends when all that is dirty in it is in DRAM"
+        yield "claims count every byte asked of DRAM as if there were no cache: upper bounds (A60)"
 
 
 def _hosted(run: Run) -> Iterator[str]:
