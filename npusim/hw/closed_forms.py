@@ -148,5 +148,7 @@ def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:
 def dram_round_trip_cycles(machine: Machine) -> float:
     """Core cycles from a read's issue on an idle machine to its data in the scratchpad."""
     network_ns = 2e9 * machine.noc.latency_cycles / machine.noc.clock_hz
+    if machine.cache is not None:
+        network_ns += 1e9 * machine.cache.latency_cycles / machine.noc.clock_hz
     latency_ns = network_ns + machine.dram.unloaded_read_ns
     return latency_ns * machine.core.clock_hz / 1e9 + machine.core.sram.latency_cycles

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from math import lcm
 from typing import Annotated
 
+from npusim.hw.cache import Cache
 from npusim.hw.core import Core
 from npusim.hw.dram import Dram
 from npusim.hw.host import Host
 from npusim.hw.noc import Noc
 from npusim.hw.quantities import FileName, Quantity, Spec
-from npusim.hw.sram import SharedSram
+from npusim.hw.shared_sram import SharedSram
 
 #: The finest common time base a machine may need; 2^63 ticks are then over a hundred days.
 MAX_TICK_HZ = 10**12
@@ -30,6 +31,8 @@ class Machine(Spec):
     """What each core is made of."""
     shared_sram: SharedSram | None = None
     """On-chip memory shared by the cores; absent if there is none."""
+    cache: Cache | None = None
+    """Between the network and DRAM, managed by hardware; absent if there is none."""
     noc: Noc
     """The on-chip network."""
     dram: Dram
@@ -51,6 +54,22 @@ class Machine(Spec):
             yield (
                 "core.dma.request_bytes",
                 f"must be whole DRAM bursts of {burst} B, found {request}",
+            )
+        if self.cache is not None:
+            yield from self._no_sectors(self.cache.sector_bytes)
+
+    def _no_sectors(self, sector: int) -> Iterator[tuple[str, str]]:
+        """Bursts and requests that do not go into whole sectors of the cache."""
+        if sector % self.dram.burst_bytes:
+            yield (
+                "cache.sector_bytes",
+                f"must be whole DRAM bursts of {self.dram.burst_bytes} B, found {sector}",
+            )
+        if self.core.dma.request_bytes % sector:
+            yield (
+                "core.dma.request_bytes",
+                f"must be whole sectors of the cache of {sector} B, "
+                f"found {self.core.dma.request_bytes}",
             )
 
     @property

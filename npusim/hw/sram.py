@@ -1,4 +1,4 @@
-"""On-chip memories: the scratchpad of a core, and what all cores share."""
+"""The scratchpad of a core."""
 
 from __future__ import annotations
 
@@ -33,14 +33,3 @@ class Sram(Spec):
                 f"must be a multiple of banks x bank_width_bytes = {row} B, "
                 f"found {self.size_bytes}",
             )
-
-
-class SharedSram(Spec):
-    """On-chip memory that all cores reach through the network."""
-
-    size_bytes: Bytes
-    """Capacity."""
-    bytes_per_cycle: BytesPerCycle
-    """Bandwidth per network cycle, reads and writes together."""
-    latency_cycles: Cycles
-    """Network cycles from request to data, without the network."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from npusim.core.jit import jit, jit_inline
 from npusim.machine import controllers, dram, events, flight, host, requests
 from npusim.machine import state as s
+from npusim.machine.cache.flush import flush
+from npusim.machine.cache.params import CacheParams
 from npusim.machine.classes import CycleClass
 from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
@@ -16,7 +18,7 @@ from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
 from npusim.machine.host import HostParams
 from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.shared import SharedParams
+from npusim.machine.slices import SliceParams
 from npusim.machine.state import CoreParams
 from npusim.program.kinds import Kind
 from npusim.program.program import Ints
@@ -32,8 +34,8 @@ def simulate(
     cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, done: Ints, heap: Ints,
     counts: Ints,
     policy: int | None, p: CoreParams, d: DramParams, ds: Ints, k: CommandParams | None, ks: Ints,
-    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
-    f: HostParams, fs: Ints, phases: Ints,
+    n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints,
+    m: ScratchpadParams, ms: Ints, f: HostParams, fs: Ints, phases: Ints,
 ) -> int:  # fmt: skip
     """Run the program to its end (or until nothing can start); returns the last tick.
 
@@ -79,12 +81,13 @@ def simulate(
             if k is not None:
                 _request(
                     i, stream, now, work, walk, rows, order, trace, streams, cores, rings,
-                    segments, flying, agenda, heap, counts, p, d, ds, k, ks, n, ns, h, hs, m, ms,
+                    segments, flying, agenda, heap, counts, p, d, ds, k, ks, n, ns, h, hs, c, cs,
+                    m, ms,
                 )  # fmt: skip
                 continue
             issued = requests.issue(
                 i, stream, now, work, walk, rows, trace, streams, cores, segments, flying, agenda,
-                heap, counts, p, d, ds, k, ks, n, ns, h, hs, m, ms,
+                heap, counts, p, d, ds, k, ks, n, ns, h, hs, c, cs, m, ms,
             )  # fmt: skip
             later = requests.next_issue(stream, issued, rings, streams, p)
             if requests.advance(stream, work[i, s.W_ROW], walk, streams):
@@ -95,6 +98,8 @@ def simulate(
             _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
     if k is not None:
         return max(now, controllers.flush(now, k, ks))
+    if c is not None:
+        flush(now, d, ds, c, cs)
     return max(now, dram.flush(now, d, ds))
 
 
@@ -104,7 +109,7 @@ def _request(
     streams: Ints, cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints,
     heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, ds: Ints, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
-    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """One request of a copy queue where controllers answer later, and its next one if known.
 
@@ -113,7 +118,7 @@ def _request(
     counts[_HEAP] = pop(heap, counts[_HEAP])
     issued = requests.issue(
         i, stream, now, work, walk, rows, trace, streams, cores, segments, flying, agenda, heap,
-        counts, p, d, ds, k, ks, n, ns, h, hs, m, ms,
+        counts, p, d, ds, k, ks, n, ns, h, hs, c, cs, m, ms,
     )  # fmt: skip
     later = requests.next_issue(stream, issued, rings, streams, p)
     if not requests.advance(stream, work[i, s.W_ROW], walk, streams):

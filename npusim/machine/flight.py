@@ -16,7 +16,7 @@ from npusim.machine.dram import DramParams
 from npusim.machine.heap import key_of, push
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.shared import SharedParams
+from npusim.machine.slices import SliceParams
 from npusim.machine.state import CoreParams
 from npusim.program.program import Ints
 
@@ -30,17 +30,21 @@ def depart(
     core: int, bank_rate: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
     counts: Ints,
     p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
-    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """Send a request towards the DRAM that it reads or writes first."""
     at = stream * p.outstanding + streams[stream, s.S_RING]
     flying[at, s.F_INSTRUCTION], flying[at, s.F_ISSUE], flying[at, s.F_SIZE] = i, issue, size
-    flying[at, s.F_NEAR], flying[at, s.F_RATE] = path.written(far, near, row, walk), bank_rate
+    flying[at, s.F_NEAR] = path.target_address(far, near, row, walk)
+    flying[at, s.F_RATE] = bank_rate
     flying[at, s.F_WAITED], flying[at, s.F_WHY] = 0, _LATENCY
     if walk[row, dma.FROM] == dma.DRAM:
         _ask(at, network.ask(issue, n), far, False, streams, flying, agenda, heap, counts, d, k, ks)
         return
-    t, waited, why = path.fetch(issue, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms)
+    address = path.source_address(far, near, row, walk)
+    t, waited, why = path.fetch(
+        issue, address, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms
+    )
     flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
     _send(at, t, core, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
 
@@ -95,7 +99,7 @@ def serve(
     cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, done: Ints, heap: Ints,
     counts: Ints,
     p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
-    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """A channel's controller acts; requests that it finishes go on."""
     if agenda[channel] != now:
@@ -118,7 +122,7 @@ def _go_on(
     at: int, now: int, work: Ints, walk: Ints, order: Ints, trace: Ints, streams: Ints,
     cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
-    h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """DRAM has read or accepted all of a request; it goes on to where its bytes are due."""
     i, issue, size = flying[at, s.F_INSTRUCTION], flying[at, s.F_ISSUE], flying[at, s.F_SIZE]
@@ -135,9 +139,11 @@ def _go_on(
             _send(at, t, core, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
             return
         t, waited, why = path.deposit(
-            issue, t, waited, why, size, row, walk, core, rate, n, ns, h, hs, m, ms
-        )
-    reasons.explain(i, t, waited, why, row, walk, trace, segments, counts)
+            issue, t, waited, why, flying[at, s.F_NEAR], -1, size, row, walk, core, rate,
+            n, ns, h, hs, m, ms,
+        )  # fmt: skip
+    idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO], False, 0)
+    reasons.explain(i, t, waited, why, idle, 0, trace, segments, counts)
     cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], t)
     _land(at, t, now, work, order, trace, streams, rings, flying, heap, counts, p)
 

@@ -13,7 +13,7 @@ from npusim.machine.classes import CycleClass
 from npusim.machine.dma import DENSE, DRAM, FROM, FROM_CORE, LOCAL, SHARED, TO, TO_CORE
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.shared import SharedParams
+from npusim.machine.slices import SliceParams
 from npusim.program.program import Ints
 
 _LATENCY = int(CycleClass.DRAM_LATENCY)
@@ -21,11 +21,14 @@ _NOC, _SHARED = int(CycleClass.NOC), int(CycleClass.SHARED_SRAM)
 
 
 @jit_inline
-def latency_class(source: int, target: int) -> int:
-    """What the unloaded part of a transfer between two ends is called."""
-    if source == DRAM or target == DRAM:
+def latency_class(source: int, target: int, cached: bool, behind: int) -> int:
+    """What the unloaded part of a transfer between two ends is called.
+
+    With a cache before DRAM, `behind` are the ticks of it that were spent behind that.
+    """
+    if (source == DRAM or target == DRAM) and (behind > 0 or not cached):
         return _LATENCY
-    if source == SHARED or target == SHARED:
+    if source >= SHARED or target >= SHARED:
         return _SHARED
     return _NOC
 
@@ -44,17 +47,20 @@ def carry(
 
 @jit_inline
 def fetch(
-    issue: int, size: int, row: int, walk: Ints, core: int, bank_rate: int,
-    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    issue: int, address: int, size: int, row: int, walk: Ints, core: int, bank_rate: int,
+    n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Bytes from anywhere but DRAM to the copy engine; (when they are there, wait, its cause)."""
+    """Bytes from anywhere but DRAM to the copy engine; (when they are there, wait, its cause).
+
+    `address` is theirs in shared SRAM.
+    """
     if walk[row, FROM] == LOCAL:
         return scratchpad.move(
             issue, issue, 0, size, walk[row, DENSE], core, bank_rate, False, m, ms
         )
     t, node = network.ask(issue, n), MEMORY
     if walk[row, FROM] == SHARED:
-        t, waited = shared.serve(issue, t, 0, size, False, h, hs)
+        t, waited = shared.serve(issue, t, 0, address, size, False, -1, h, hs)
         why = _SHARED
     else:
         node = walk[row, FROM_CORE]
@@ -66,11 +72,14 @@ def fetch(
 
 @jit_inline
 def deposit(
-    issue: int, t: int, waited: int, why: int, size: int, row: int, walk: Ints, core: int,
-    bank_rate: int,
-    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    issue: int, t: int, waited: int, why: int, address: int, before: int, size: int, row: int,
+    walk: Ints, core: int, bank_rate: int,
+    n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Bytes from the copy engine to anywhere but DRAM; (finish, ticks waited, the last cause)."""
+    """Bytes from the copy engine to anywhere but DRAM; (finish, ticks waited, the last cause).
+
+    `address` is theirs in shared SRAM, `before` that from which they came if that is there too.
+    """
     again = walk[row, FROM] == walk[row, TO]
     if walk[row, TO] == LOCAL:
         t, wait, cause = scratchpad.move(
@@ -78,7 +87,7 @@ def deposit(
         )
     elif walk[row, TO] == SHARED:
         t, waited, why = carry(issue, t, waited, why, size, core, MEMORY, n, ns)
-        t, wait = shared.serve(issue, t, waited, size, again, h, hs)
+        t, wait = shared.serve(issue, t, waited, address, size, True, before, h, hs)
         cause = _SHARED
     else:
         node = walk[row, TO_CORE]
@@ -92,6 +101,14 @@ def deposit(
 
 
 @jit_inline
-def written(far: int, near: int, row: int, walk: Ints) -> int:
-    """The DRAM address that a request writes: the near one where it also comes from DRAM."""
-    return near if walk[row, FROM] == DRAM else far
+def source_address(far: int, near: int, row: int, walk: Ints) -> int:
+    """Where a request reads in DRAM or shared SRAM."""
+    return near if walk[row, TO] == DRAM and walk[row, FROM] == SHARED else far
+
+
+@jit_inline
+def target_address(far: int, near: int, row: int, walk: Ints) -> int:
+    """Where a request writes in DRAM or shared SRAM."""
+    if walk[row, TO] == DRAM:
+        return near if walk[row, FROM] == DRAM else far
+    return near if walk[row, FROM] >= SHARED else far

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from npusim.core.jit import jit_inline
-from npusim.machine import dma, path
 from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
 from npusim.program.program import Ints
@@ -27,22 +26,25 @@ def note(i: int, until: int, why: int, trace: Ints, segments: Ints, counts: Ints
 
 @jit_inline
 def explain(
-    i: int, finish: int, waited: int, why: int, row: int, walk: Ints, trace: Ints, segments: Ints,
-    counts: Ints,
+    i: int, finish: int, waited: int, why: int, idle: int, behind: int, trace: Ints,
+    segments: Ints, counts: Ints,
 ) -> None:  # fmt: skip
     """Why the copy's latest byte came when it did.
 
-    Without waiting it would have come at `free`: after the unloaded latency (the first request),
-    or as soon as the queue could issue it.
+    Without waiting it would have come at `free`: after the unloaded latency, named `idle` (the
+    first request), or as soon as the queue could issue it; the last `behind` ticks of that are
+    latency in any case, since a cache did not have it.
     """
     trace[i, s.T_LANDED] += 1
     free = finish - waited
     if trace[i, s.T_LANDED] == 1:
-        idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO])
         note(i, free, idle, trace, segments, counts)
         trace[i, s.T_END] = free
     elif free > trace[i, s.T_END]:
-        note(i, free, _QUEUE, trace, segments, counts)
+        if free - behind > trace[i, s.T_END]:
+            note(i, free - behind, _QUEUE, trace, segments, counts)
+        if behind > 0:
+            note(i, free, idle, trace, segments, counts)
         trace[i, s.T_END] = free
     if finish > trace[i, s.T_END]:
         note(i, finish, why, trace, segments, counts)

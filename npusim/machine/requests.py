@@ -5,12 +5,14 @@ from __future__ import annotations
 from npusim.core.jit import jit, jit_inline
 from npusim.machine import dma, dram, flight, network, path, reasons
 from npusim.machine import state as s
+from npusim.machine.cache.access import access
+from npusim.machine.cache.params import CacheParams
 from npusim.machine.classes import CycleClass
 from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.shared import SharedParams
+from npusim.machine.slices import SliceParams
 from npusim.machine.state import CoreParams
 from npusim.program.kinds import RANK
 from npusim.program.program import Ints
@@ -39,7 +41,8 @@ def issue(
     i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, ds: Ints, k: CommandParams | None, ks: Ints,
-    n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints,
+    m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip
     """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
     core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
@@ -70,10 +73,11 @@ def issue(
                 heap, counts, p, d, k, ks, n, ns, h, hs, m, ms,
             )  # fmt: skip
             return int(issue)
-    finish, waited, why = _transfer(
-        issue, far, near, size, row, walk, core, rate, d, ds, n, ns, h, hs, m, ms
+    finish, waited, why, behind = _transfer(
+        issue, far, near, size, row, walk, core, rate, d, ds, n, ns, h, hs, c, cs, m, ms
     )
-    reasons.explain(i, finish, waited, why, row, walk, trace, segments, counts)
+    idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO], c is not None, behind)
+    reasons.explain(i, finish, waited, why, idle, behind, trace, segments, counts)
     cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], finish)
     streams[stream, s.S_FINISH] = finish
     return int(issue)
@@ -82,25 +86,55 @@ def issue(
 @jit_inline
 def _transfer(
     issue: int, far: int, near: int, size: int, row: int, walk: Ints, core: int, bank_rate: int,
-    d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
-) -> tuple[int, int, int]:  # fmt: skip
-    """One request from its issue to its last byte; (finish, ticks waited, the last cause)."""
+    d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints,
+    c: CacheParams | None, cs: Ints, m: ScratchpadParams, ms: Ints,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """One request from its issue to its last byte.
+
+    Returns (finish, ticks waited, the last cause, ticks behind a cache in any case).
+    """
+    behind = 0
     if walk[row, dma.FROM] == dma.DRAM:
-        t, waited = dram.access_all(network.ask(issue, n), far, size, False, d, ds)
-        why = _BANDWIDTH if waited > 0 else _LATENCY
+        t, waited, why, behind = _main_memory(
+            issue, network.ask(issue, n), 0, _LATENCY, far, size, False, -1, row, d, ds, c, cs
+        )
         t, waited, why = path.carry(issue, t, waited, why, size, MEMORY, core, n, ns)
     else:
-        t, waited, why = path.fetch(issue, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms)
-    if walk[row, dma.TO] != dma.DRAM:
-        return path.deposit(
-            issue, t, waited, why, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms
+        address = path.source_address(far, near, row, walk)
+        t, waited, why = path.fetch(
+            issue, address, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms
         )
-    t, waited, why = path.carry(issue, t, waited, why, size, core, MEMORY, n, ns)
-    t, wait = dram.access_all(t, path.written(far, near, row, walk), size, True, d, ds)
+    before = far if walk[row, dma.FROM] == walk[row, dma.TO] else -1
+    address = path.target_address(far, near, row, walk)
+    if walk[row, dma.TO] == dma.DRAM:
+        t, waited, why = path.carry(issue, t, waited, why, size, core, MEMORY, n, ns)
+        t, waited, why, more = _main_memory(
+            issue, t, waited, why, address, size, True, before, row, d, ds, c, cs
+        )
+        return t, waited, why, behind + more
+    t, waited, why = path.deposit(
+        issue, t, waited, why, address, before, size, row, walk, core, bank_rate,
+        n, ns, h, hs, m, ms,
+    )  # fmt: skip
+    return t, waited, why, behind
+
+
+@jit_inline
+def _main_memory(
+    issue: int, t: int, waited: int, why: int, address: int, size: int, writes: bool, before: int,
+    row: int, d: DramParams, ds: Ints, c: CacheParams | None, cs: Ints,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """DRAM, or the cache before it; (end, ticks waited so far, the last cause, ticks behind)."""
+    if c is not None:
+        t, wait, cause, behind = access(
+            issue, t, waited, address, size, writes, before, row, d, ds, c, cs
+        )
+    else:
+        t, wait = dram.access_all(t, address, size, writes, d, ds)
+        cause, behind = _BANDWIDTH, 0
     if wait > 0:
-        return t, waited + wait, _BANDWIDTH
-    return t, waited, why
+        return t, waited + wait, cause, behind
+    return t, waited, why, behind
 
 
 @jit_inline

@@ -29,6 +29,7 @@ def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edge
         work[:, column] = values
     users = _users(edges, work)
     streams, cores, order = _queues(program)
+    per_request = 2 if machine.cache is None else 3
     outstanding = machine.core.dma.outstanding_requests
     pieces = len(program.streams) * outstanding * _pieces(machine) + machine.dram.channels
     requests = int(walk.requests(machine.core.dma.request_bytes).sum())
@@ -42,7 +43,9 @@ def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edge
         streams=streams,
         cores=cores,
         rings=np.zeros((len(program.streams), outstanding), np.int64),
-        segments=np.empty((2 * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64),
+        segments=np.empty(
+            (per_request * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64
+        ),
         flying=np.zeros((len(program.streams) * outstanding, state.F_WIDTH), np.int64),
         agenda=np.full(machine.dram.channels, state.UNKNOWN, np.int64),
         done=np.empty(2 * pieces, np.int64),

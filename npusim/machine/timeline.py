@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from npusim.machine.cache.params import CacheUse
 from npusim.machine.units import Costs
 from npusim.program.program import Edges, Ints, Program
 
@@ -26,7 +27,8 @@ class Timeline:
     `edges` are the program's and those inside streams that timing adds (see in_flight). `stretch`
     are cycles that operand fetch added to a compute instruction, `requests` those a copy needed.
     `ticks` is the whole run, `dispatch_ticks` what handing out one instruction takes, `events`
-    what the engine handled; the dram fields count bursts, activates and refreshes.
+    what the engine handled; the dram fields count bursts, activates and refreshes, `cache` what
+    was found and fetched for each copy (None without one).
     """
 
     program: Program
@@ -47,6 +49,7 @@ class Timeline:
     dram_bursts: int
     dram_activates: int
     dram_refreshes: int
+    cache: CacheUse | None
     assumed_rows: int
 
     @property

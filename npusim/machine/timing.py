@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
 from npusim.machine import controllers, dram, host, network, scratchpad, shared, state
+from npusim.machine.cache.params import CacheUse, cache_params, cache_state, cache_use
 from npusim.machine.dma import Walks, walks
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
@@ -42,6 +43,9 @@ def time_program(
     dram_s = dram.dram_state(dram_p)
     command_p = controllers.command_params(machine, dram_p)
     command_s = controllers.command_state(command_p)
+    cache_p = cache_params(machine)
+    cache_s = cache_state(machine, cache_p, len(walk.table))
+    shared_p = shared.shared_params(machine)
     ticks = simulate(
         *tables,
         _POLICIES[machine.core.dma.arbitration],
@@ -52,8 +56,10 @@ def time_program(
         command_s,
         network.network_params(machine),
         network.network_state(machine.cores),
-        shared.shared_params(machine),
-        shared.shared_state(),
+        shared_p,
+        shared.shared_state(shared_p),
+        cache_p if cache_p.present else None,
+        cache_s,
         scratchpad.scratchpad_params(machine),
         scratchpad.scratchpad_state(machine.cores),
         host_p,
@@ -63,7 +69,8 @@ def time_program(
     if tables.counts[state.COMPLETED] < len(program):
         stuck = _first_left(tables)
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
-    return _timeline(program, machine, edges, cost, walk, tables, dram_s, int(ticks))
+    used = cache_use(cache_p, cache_s)
+    return _timeline(program, machine, edges, cost, walk, tables, dram_s, used, int(ticks))
 
 
 def _timeline(
@@ -74,6 +81,7 @@ def _timeline(
     walk: Walks,
     tables: Tables,
     dram_s: Ints,
+    used: CacheUse | None,
     ticks: int,
 ) -> Timeline:
     trace, segments = tables.trace, tables.segments[: tables.counts[state.SEGMENTS]]
@@ -101,6 +109,7 @@ def _timeline(
         dram_bursts=int(dram_s[dram.BURSTS]),
         dram_activates=int(dram_s[dram.ACTIVATES]),
         dram_refreshes=int(dram_s[dram.REFRESHES]),
+        cache=used,
         assumed_rows=walk.assumed_rows,
     )
 

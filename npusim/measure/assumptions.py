@@ -30,6 +30,7 @@ def assumptions(
         *_hosted(run),
         *(w.note for w in work if w.note),
         "claims are the plan's own closed forms; simulated cycles do not depend on them",
+        *_cached(run.machine),
         "one allocator places tensors in DRAM; another placement may change the cycles",
     ]
     return tuple(dict.fromkeys(found))
@@ -77,6 +78,12 @@ def _data(run: Run) -> Iterator[str]:
         yield f"{len(drawn)} weights are drawn at random, not trained"
     for name in run.graph.inputs:
         yield f"input {name} is {run.graph.tensors[name].recipe}"
+
+
+def _cached(machine: Machine) -> Iterator[str]:
+    if machine.cache is not None:
+        yield "a run begins with an empty cache and ends when all that is dirty in it is in DRAM"
+        yield "claims count every byte asked of DRAM as if there were no cache: upper bounds (A60)"
 
 
 def _hosted(run: Run) -> Iterator[str]:

@@ -46,9 +46,18 @@ def _uncompared(_: Machine) -> Band | None:
     return None
 
 
-def _sram(machine: Machine) -> str:
-    beside = ", and shared SRAM" if machine.shared_sram else ""
-    return f"bandwidth of all banks, with latency{beside}"
+def _shared(machine: Machine) -> str:
+    """What stands beside DRAM or before it."""
+    shared, cache = machine.shared_sram, machine.cache
+    found = []
+    if shared is not None:
+        found.append(f"shared SRAM with queues at its slices ({shared.slices})")
+    if cache is not None:
+        found.append(
+            f"cache, sectored, write-back, {cache.ways} ways, {cache.replacement}, queues at its "
+            f"slices ({cache.slices})"
+        )
+    return "; ".join(found) or "none"
 
 
 def _vector(machine: Machine) -> str:
@@ -77,7 +86,8 @@ def _matrix_band(machine: Machine) -> Band | None:
 PARTS: tuple[Part, ...] = (
     Part("dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model, _uncompared),
     Part("noc", (C.NOC,), lambda m: m.noc.kind, _uncompared),
-    Part("sram", (C.BANK_CONFLICT, C.SHARED_SRAM), _sram, _uncompared),
+    Part("sram", (C.BANK_CONFLICT,), lambda _: "bandwidth of all banks, with latency", _uncompared),
+    Part("shared", (C.SHARED_SRAM,), _shared, _uncompared),
     Part("matrix", (C.MATRIX, C.FILL_DRAIN), lambda m: m.core.matrix.description, _matrix_band),
     Part("vector", (C.VECTOR,), _vector, _uncompared),
     Part("dma", (C.DMA_QUEUE,), lambda _: "queues of requests in flight", _uncompared),

@@ -11,6 +11,7 @@ from npusim.machine.classes import CycleClass
 from npusim.machine.host import ARITHMETIC, INWARDS, LAUNCH, OUTWARDS, host_phases
 from npusim.measure.assumptions import assumptions
 from npusim.measure.bands import models, time_range
+from npusim.measure.caching import caching, flushed, record
 from npusim.measure.layers import (
     Run,
     array_busy,
@@ -70,6 +71,7 @@ def _totals(run: Run, work: Sequence[Work], validated: bool | None) -> Totals:
     ideal = sum(w.ideal_cycles for w, here in zip(work, mapped, strict=True) if here)
     done = sum(w.flops for w in work)
     by_dram = compulsory_bytes(run.graph) / machine.dram_bytes_per_cycle
+    used = caching(run.timeline)
     bursts = run.timeline.dram_bursts * machine.dram.burst_bytes
     low, high = time_range(run.seconds(cycles), classes, models(machine))
     return Totals(
@@ -86,6 +88,8 @@ def _totals(run: Run, work: Sequence[Work], validated: bool | None) -> Totals:
         bytes=memory_traffic(traffic(run.lowered.program, run.timeline.costs).sum(axis=0)),
         dram_burst_bytes=bursts,
         dram_bandwidth_fraction=fraction(bursts, cycles * machine.dram_bytes_per_cycle) or 0.0,
+        cache=None if used is None else record(used.sum(axis=0)),
+        flush=flushed(run.timeline),
         floor_cycles=float(max(ideal, by_dram)),
         instructions=len(run.lowered.program),
     )

@@ -15,8 +15,9 @@ from npusim.hw.machine import Machine
 from npusim.machine.classes import MEMORY_STALLS, CycleClass
 from npusim.machine.timeline import Timeline
 from npusim.measure.accounting import Accounting
+from npusim.measure.caching import caching, dram_bytes, record
 from npusim.measure.precision import matrix_rows, multiplied_dtype
-from npusim.measure.result import Choice, Claim, LayerResult, Roofline, Traffic
+from npusim.measure.result import Caching, Choice, Claim, LayerResult, Roofline, Traffic
 from npusim.measure.traffic import MEMORIES, traffic
 from npusim.measure.verdicts import Verdict
 from npusim.measure.work import Work, minimum_bytes, work_of
@@ -63,11 +64,21 @@ def works(run: Run) -> list[Work]:
 
 def layer_results(run: Run, work: Sequence[Work]) -> list[LayerResult]:
     """One record per decision of the plan, in program order."""
-    moved = traffic(run.lowered.program, run.timeline.costs)
+    moved, used = traffic(run.lowered.program, run.timeline.costs), caching(run.timeline)
+    by_dram = dram_bytes(run.machine, moved, used)
     spans = _spans(run.timeline)
     macs = _mac_cycles(run.lowered.program, run.machine, run.timeline)
     return [
-        _layer(run, number, work[number], moved[number], spans[number], float(macs[number]))
+        _layer(
+            run,
+            number,
+            work[number],
+            moved[number],
+            int(by_dram[number]),
+            None if used is None else record(used[number]),
+            spans[number],
+            float(macs[number]),
+        )
         for number in range(len(run.lowered.decisions))
     ]
 
@@ -77,6 +88,8 @@ def _layer(
     number: int,
     work: Work,
     moved: Ints,
+    by_dram: int,
+    cache: Caching | None,
     span: tuple[int, int] | None,
     mac_cycles: float,
 ) -> LayerResult:
@@ -111,9 +124,10 @@ def _layer(
         runner_up=second,
         bytes=memory_traffic(moved),
         minimum_bytes=minimum_bytes(run.graph, decision.unit.nodes, run.lowered.program.tensors),
-        dram_bandwidth_fraction=_dram_share(run, moved, span),
+        dram_bandwidth_fraction=_dram_share(run, by_dram, span),
+        cache=cache,
         claim=_claim(decision),
-        roofline=None if on_host else _roofline(run, work, moved, cycles),
+        roofline=None if on_host else _roofline(run, work, by_dram, cycles),
         max_error=max_error,
         tolerance_ratio=ratio,
         nonfinite_elements=_nonfinite(run, number),
@@ -162,13 +176,13 @@ def _claim(decision: Decision) -> Claim | None:
     return Claim(cycles=choice.cycles, bytes=choice.dram_bytes, bottleneck=choice.bottleneck)
 
 
-def _roofline(run: Run, work: Work, moved: Ints, cycles: float) -> Roofline | None:
+def _roofline(run: Run, work: Work, moved_bytes: int, cycles: float) -> Roofline | None:
     """The lower of peak FLOP/s and intensity x DRAM bandwidth; None where there are no FLOPs."""
     if not work.flops or not cycles:
         return None
     machine = run.machine
     peak = work.peak_flops_per_cycle * machine.core.clock_hz
-    intensity = fraction(work.flops, int(moved[MEMORIES[0]].sum()))
+    intensity = fraction(work.flops, moved_bytes)
     by_dram = peak if intensity is None else intensity * machine.dram.peak_bytes_per_s
     return Roofline(
         intensity=intensity,
@@ -178,12 +192,12 @@ def _roofline(run: Run, work: Work, moved: Ints, cycles: float) -> Roofline | No
     )
 
 
-def _dram_share(run: Run, moved: Ints, span: tuple[int, int] | None) -> float | None:
+def _dram_share(run: Run, moved_bytes: int, span: tuple[int, int] | None) -> float | None:
     """DRAM bytes of a layer over what DRAM could move from its first start to its last end."""
     if span is None:
         return None
     most = (span[1] - span[0]) * run.machine.dram_bytes_per_cycle
-    return fraction(int(moved[MEMORIES[0]].sum()), most)
+    return fraction(moved_bytes, most)
 
 
 def _nonfinite(run: Run, number: int) -> int | None:

@@ -22,6 +22,27 @@ class Traffic(Record):
     write: int
 
 
+class Caching(Record):
+    """What a layer's copies found in the cache, in sectors; `merged` of the hits were on their way.
+
+    `sector_fills` were read from DRAM, `write_backs` went there to make room.
+    """
+
+    hits: int
+    merged: int
+    misses: int
+    sector_fills: int
+    write_backs: int
+    hit_rate: float | None
+
+
+class Flush(Record):
+    """Sectors written back after the last instruction, and the core cycles until DRAM had all."""
+
+    sectors: int
+    cycles: float
+
+
 class Claim(Record):
     """What the kernel expected of itself: cycles, DRAM bytes, and the class that binds."""
 
@@ -71,6 +92,7 @@ class LayerResult(Record):
     bytes: dict[str, Traffic]
     minimum_bytes: int
     dram_bandwidth_fraction: float | None
+    cache: Caching | None
     claim: Claim | None
     roofline: Roofline | None
     max_error: float | None
@@ -98,6 +120,8 @@ class Totals(Record):
     bytes: dict[str, Traffic]
     dram_burst_bytes: int
     dram_bandwidth_fraction: float
+    cache: Caching | None
+    flush: Flush | None
     floor_cycles: float
     instructions: int
 

@@ -97,13 +97,15 @@ class Priced:
 def price(claim: Claim, machine: Machine) -> Priced:
     """Overlapped resources side by side, the longest plus what is exposed.
 
+    All that is asked of DRAM passes the machine's cache, and none of it is taken to be there
+    already: with a cache the DRAM bytes are an upper bound (A60).
+
     A slot is loaded, used and free again before its next load, so with `slots` of them no round
     takes less than that whole cycle divided by their number.
     """
     fields = (np.atleast_1d(np.asarray(value, np.float64)) for value in vars(claim).values())
     c = dict(zip(vars(claim), np.broadcast_arrays(*fields), strict=True))
     moved = c["dram_read_bytes"] + c["dram_write_bytes"]
-    shared = machine.shared_sram.bytes_per_cycle if machine.shared_sram else 1
     dram = moved / machine.dram_bytes_per_cycle / dram_efficiency(machine.dram, c["run_bytes"])
     port = (c["dram_read_bytes"] / machine.cores + c["gathered_bytes"]) / _port(machine)
     compute = np.maximum(c["matrix_cycles"], c["vector_cycles"])
@@ -116,7 +118,7 @@ def price(claim: Claim, machine: Machine) -> Priced:
             c["vector_cycles"],
             dram,
             port,
-            c["shared_bytes"] * machine.core.clock_hz / (shared * machine.noc.clock_hz),
+            _shared_cycles(machine, c["shared_bytes"], moved),
             turns / c["slots"],
         ]
     )
@@ -131,6 +133,15 @@ def price(claim: Claim, machine: Machine) -> Priced:
         & (c["legal"] != 0),
         bottleneck=np.array(_OVERLAPPED)[parts.argmax(axis=0)],
     )
+
+
+def _shared_cycles(machine: Machine, shared_bytes: Floats, dram_bytes: Floats) -> Floats:
+    """Core cycles of the shared SRAM's slices or of the cache's, whichever are busy longer."""
+    shared, cache = machine.shared_sram, machine.cache
+    network_cycles = shared_bytes / (shared.bytes_per_cycle if shared else 1)
+    if cache is not None:
+        network_cycles = np.maximum(network_cycles, dram_bytes / cache.bytes_per_cycle)
+    return network_cycles * machine.core.clock_hz / machine.noc.clock_hz
 
 
 def _turn_cycles(machine: Machine) -> float:

@@ -6,7 +6,7 @@ import csv
 import io
 
 from npusim.machine.classes import CycleClass
-from npusim.measure.result import LayerResult, Result
+from npusim.measure.result import Caching, LayerResult, Result
 
 Cell = str | int | float | None
 
@@ -56,6 +56,7 @@ def _cells(layer: LayerResult) -> dict[str, Cell]:
         **_traffic(layer),
         "minimum_bytes": layer.minimum_bytes,
         "dram_bandwidth_fraction": layer.dram_bandwidth_fraction,
+        **_caching(layer),
         "claim_cycles": claim.cycles if claim else None,
         "claim_bytes": claim.bytes if claim else None,
         "claim_bottleneck": claim.bottleneck if claim else None,
@@ -77,3 +78,10 @@ def _traffic(layer: LayerResult) -> dict[str, Cell]:
         cells[f"{memory}_read_bytes"] = moved.read
         cells[f"{memory}_write_bytes"] = moved.write
     return cells
+
+
+def _caching(layer: LayerResult) -> dict[str, Cell]:
+    return {
+        f"cache_{name}": getattr(layer.cache, name) if layer.cache else None
+        for name in Caching.model_fields
+    }

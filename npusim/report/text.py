@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npusim.measure.result import Result
-from npusim.report import summary, whatif
+from npusim.report import caching, summary, whatif
 from npusim.report.layers import layer_table
 from npusim.report.table import Table, fitted, lines
 
@@ -21,8 +21,9 @@ def parts(result: Result, full: bool) -> Iterator[Part]:
     yield layer_table(result)
     yield ""
     yield from summary.totals(result)
+    yield from caching.sentence(result)
     yield from summary.checks(result)
-    for table in (summary.claims(result), summary.fallbacks(result)):
+    for table in (caching.table(result), summary.claims(result), summary.fallbacks(result)):
         if table is not None:
             yield ""
             yield table

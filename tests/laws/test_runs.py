@@ -69,9 +69,12 @@ def machines(draw) -> tuple[str, tuple[str, ...]]:
                     "shared_sram",
                     "null",
                     "{size_bytes: 64 KiB, bytes_per_cycle: 64, latency_cycles: 4}",
+                    "{size_bytes: 64 KiB, bytes_per_cycle: 64, latency_cycles: 4, slices: 4}",
                 )
             )
         )
+        cache = "size_bytes: 64 KiB, bytes_per_cycle: 256, latency_cycles: 9, mshr_entries: 32"
+        fields.append(draw(of("cache", "null", f"{{{cache}}}", f"{{{cache}, slices: 8}}")))
     return name, tuple(setting for group in fields for setting in group)
 
 

@@ -31,3 +31,27 @@ def devices(helper: Callable[[str], ModuleType]) -> ModuleType:
 def quiet(devices: ModuleType, npu: Callable[..., Any]) -> Any:
     """npu_a's DRAM with refreshes so rare that none falls into a test."""
     return devices.Device(npu("dram.timings_ns.refi=1 s"))
+
+
+CACHE = (
+    "size_bytes: 64 KiB, bytes_per_cycle: 64, latency_cycles: 30, slices: 1, ways: 4, "
+    "mshr_entries: 64, slice_hash: none"
+)
+
+
+@pytest.fixture(scope="session")
+def caches(helper: Callable[[str], ModuleType]) -> ModuleType:
+    """The module `cache_device.py` beside this file."""
+    return helper("machine/cache_device.py")
+
+
+@pytest.fixture(scope="session")
+def cached(npu: Callable[..., Any]) -> Callable[..., Any]:
+    """npu_a with a cache of 64 KiB before DRAM, no refresh, some fields set otherwise."""
+    return lambda *fields: npu("dram.timings_ns.refi=1 s", f"cache={{{CACHE}}}", *fields)
+
+
+@pytest.fixture(scope="session")
+def cache(caches: ModuleType, cached: Callable[..., Any]) -> Callable[..., Any]:
+    """That machine's cache by itself: cache("cache.ways=1")."""
+    return lambda *fields: caches.CacheDevice(cached(*fields))

@@ -112,3 +112,21 @@ def test_a_point_of_a_space_is_plain_numbers():
     point = claim.at(4)
     assert (point.matrix_cycles, point.sram_bytes, point.legal) == (4, 8, True)
     assert all(isinstance(value, int | float | bool) for value in vars(point).values())
+
+
+CACHE = "cache={size_bytes: 1 MiB, bytes_per_cycle: 256, latency_cycles: 50, mshr_entries: 64}"
+
+
+def test_all_that_is_asked_of_dram_passes_the_cache(npu):
+    """A cache slower than DRAM binds; one that is faster leaves the claim as it was."""
+    moved = 1 << 20
+    claim = Claim(dram_read_bytes=moved)
+    slow = price(claim, npu(CACHE))
+    assert slow.cycles[0] == moved / 256 and slow.bottleneck[0] == "shared_sram"
+    fast = price(claim, npu(CACHE, "cache.bytes_per_cycle=4096"))
+    assert fast.cycles[0] == price(claim, npu()).cycles[0]
+    assert fast.dram_bytes[0] == moved
+
+
+def test_a_miss_makes_the_round_trip_longer_by_the_cache_s_latency(npu):
+    assert dram_round_trip_cycles(npu(CACHE)) == dram_round_trip_cycles(npu()) + 50

@@ -1,0 +1,168 @@
+"""Copies through a cache: how fast, why they waited, and what the cache did for each of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npusim.machine.cache import params
+from npusim.machine.classes import CycleClass
+from npusim.machine.timing import time_program
+from npusim.program.kinds import Space
+
+#: 1 MiB in 8 slices of 128 B per cycle: two of the four ports of 512.
+CACHE = (
+    "cache={size_bytes: 1 MiB, bytes_per_cycle: 1024, latency_cycles: 40, slices: 8, "
+    "mshr_entries: 64, slice_hash: none}"
+)
+QUIET = ("dram.timings_ns.refi=1 s", "core.sequencer.dispatch_cycles=0", CACHE)
+TILE = 1 << 18
+
+
+@pytest.fixture(scope="session")
+def cached_bench(bench):
+    return lambda *fields: bench(*QUIET, *fields)
+
+
+def counts(seen, copy):
+    """Sectors of a copy: hits, of these merged, misses, fills, write-backs."""
+    rows = seen.program.instructions.row
+    return tuple(seen.timeline.cache.copies[rows[copy]].tolist())
+
+
+def near(b, core=0, size=TILE):
+    return b.sram(size, kind="uint8", core=core)
+
+
+def test_a_tile_that_is_there_comes_faster_and_moves_no_dram(cached_bench):
+    b = cached_bench()
+    tile = b.dram(TILE, kind="uint8")
+    cold = b.copy(near(b), tile)
+    warm = b.copy(near(b), tile, after=cold)
+    seen = b.run()
+    sectors = TILE // 32
+    assert counts(seen, cold) == (0, 0, sectors, sectors, 0)
+    assert counts(seen, warm) == (sectors, 0, 0, 0, 0)
+    assert seen.timeline.dram_bursts * 32 == TILE
+    assert seen.ticks(warm) < 0.95 * seen.ticks(cold)
+    assert TILE / (seen.ticks(warm) / seen.cycle - 16 - 85) == pytest.approx(512, rel=0.01)
+
+
+def test_layers_find_what_others_have_left(cached_bench):
+    b = cached_bench()
+    tile = b.dram(TILE, kind="uint8")
+    stored = b.copy(tile, near(b), queue=3)
+    b.layer("another")
+    loaded = b.copy(near(b, 2), tile, core=2, after=stored)
+    seen = b.run()
+    assert counts(seen, loaded)[0] == TILE // 32
+    assert seen.timeline.cache.flushed_sectors == TILE // 32
+    assert seen.timeline.dram_bursts * 32 == TILE
+
+
+def test_cores_that_want_the_same_fetch_it_once(cached_bench):
+    b = cached_bench()
+    tile = b.dram(TILE, kind="uint8")
+    copies = [b.copy(near(b, core), tile, core=core) for core in range(4)]
+    seen = b.run()
+    assert seen.timeline.dram_bursts * 32 == TILE
+    assert sum(counts(seen, copy)[3] for copy in copies) == TILE // 32
+    assert sum(counts(seen, copy)[1] for copy in copies) > 0
+
+
+def test_the_latency_of_a_hit_is_the_cache_s_and_of_a_miss_dram_s(cached_bench):
+    b = cached_bench()
+    tile = b.dram(512, kind="uint8")
+    cold = b.copy(near(b), tile)
+    warm = b.copy(near(b), tile, after=cold)
+    seen = b.run()
+    assert [why for why, _ in seen.reasons(cold)] == [CycleClass.DISPATCH, CycleClass.DRAM_LATENCY]
+    assert [why for why, _ in seen.reasons(warm)] == [CycleClass.DISPATCH, CycleClass.SHARED_SRAM]
+    saved = (seen.ticks(cold) - seen.ticks(warm)) / seen.cycle
+    assert saved == pytest.approx((115 + 115 + 80) / 8)
+
+
+def test_a_miss_after_hits_is_dram_latency_too(cached_bench):
+    """The row is open: CL and 512 B of data, less the cycle by which it was issued later."""
+    b = cached_bench()
+    first = b.copy(near(b, size=512), b.dram(512, kind="uint8", at=0))
+    both = b.copy(near(b, size=1024), b.dram(1024, kind="uint8", at=0), after=first)
+    seen = b.run()
+    assert seen.share(both, CycleClass.DRAM_LATENCY) == pytest.approx(115 + 80, abs=8)
+    assert seen.share(both, CycleClass.DMA_QUEUE) <= 2 * seen.cycle
+
+
+@pytest.mark.parametrize("rate", [256, 128])
+def test_slices_pace_hits_and_say_so(cached_bench, rate):
+    b = cached_bench(f"cache.bytes_per_cycle={rate}")
+    tile = b.dram(TILE, kind="uint8")
+    cold = b.copy(near(b), tile)
+    warm = b.copy(near(b), tile, after=cold)
+    seen = b.run()
+    assert TILE / (seen.ticks(warm) / seen.cycle - 16 - 85) == pytest.approx(rate, rel=0.03)
+    assert seen.share(warm, CycleClass.SHARED_SRAM) > 0.95 * seen.ticks(warm)
+
+
+def test_dram_paces_misses_and_says_so(cached_bench):
+    b = cached_bench("dram.channels=2", "dram.size_bytes=4 GiB")
+    copy = b.copy(near(b), b.dram(TILE, kind="uint8"))
+    seen = b.run()
+    assert seen.share(copy, CycleClass.DRAM_BANDWIDTH) > 0.9 * seen.ticks(copy)
+
+
+def test_a_copy_from_dram_to_dram_passes_the_cache_twice(cached_bench):
+    b = cached_bench("cache.bytes_per_cycle=256")
+    copy = b.copy(b.dram(TILE, kind="uint8"), b.dram(TILE, kind="uint8"))
+    seen = b.run()
+    assert counts(seen, copy) == (0, 0, 2 * TILE // 32, TILE // 32, 0)
+    assert 2 * TILE / (seen.ticks(copy) / seen.cycle - 16 - 150) == pytest.approx(256, rel=0.03)
+
+
+def test_shared_sram_is_not_cached(cached_bench):
+    b = cached_bench()
+    copy = b.copy(near(b), b.shared(TILE, kind="uint8"))
+    seen = b.run()
+    assert counts(seen, copy) == (0, 0, 0, 0, 0)
+
+
+def test_without_a_cache_nothing_is_counted(bench):
+    b = bench()
+    b.load(TILE)
+    assert b.run().timeline.cache is None
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 3), st.booleans(), st.integers(0, 1 << 18), st.integers(1, 4096),
+        st.integers(1, 8),
+    ),
+    min_size=1, max_size=25,
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(STEPS, st.sampled_from([1, 4, 64]))
+def test_laws_of_any_program(rig, npu, steps, entries):
+    """What DRAM moved is what was filled and written back; every byte asked for was looked up;
+    neither cache nor DRAM moves more than it can."""
+    b = rig.Bench(npu(CACHE, "cache.size_bytes=64 KiB", f"cache.mshr_entries={entries}"))
+    asked = 0
+    for core, stores, at, width, rows in steps:
+        far = b.box(
+            b.buffer(Space.DRAM, -1, rows * (width + 256), "uint8", at=at),
+            (rows, width), "uint8", steps=(width + 256, 1),
+        )  # fmt: skip
+        tile = b.sram(rows, width, kind="uint8", core=core)
+        b.copy(*((far, tile) if stores else (tile, far)), core=core, queue=3 if stores else 0)
+        asked += rows * width
+    program = b.program()
+    timeline = time_program(program, b.machine)
+    used = timeline.cache.copies.sum(axis=0)
+    moved = used[params.FILLS] + used[params.WRITE_BACKS] + timeline.cache.flushed_sectors
+    assert timeline.dram_bursts * 32 == moved * 32
+    assert (used[params.HITS] + used[params.MISSES]) * 32 >= asked
+    assert used[params.FILLS] <= used[params.MISSES] and used[params.MERGED] <= used[params.HITS]
+    seconds = timeline.ticks / b.machine.tick_hz
+    assert moved * 32 <= b.machine.dram.peak_bytes_per_s * seconds
+    assert asked <= b.machine.cache.bytes_per_cycle * b.machine.noc.clock_hz * seconds
