@@ -31,7 +31,9 @@ CODES = {
 }
 
 
-@pytest.mark.parametrize("verb", [(), ("run",), ("show",), ("show", "hw"), ("list",), ("export",)])
+@pytest.mark.parametrize(
+    "verb", [(), ("run",), ("show",), ("show", "hw"), ("list",), ("export",), ("warmup",)]
+)
 def test_help_states_the_exit_codes(npusim, verb):
     done = npusim(*verb, "--help")
     assert (done.code, done.err) == (0, "")
@@ -67,7 +69,7 @@ def test_version(npusim):
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        ((), "error: a verb is missing\n  verbs: run, show, list, export"),
+        ((), "error: a verb is missing\n  verbs: run, show, list, export, warmup"),
         (("rnu",), "error: VERB: unknown 'rnu'\n  nearest: run"),
         (("run", "--modle", "mlp"), "error: npusim run has no flag --modle\n  nearest: --model"),
         (("run", "--mod", "mlp"), "error: npusim run has no flag --mod\n  nearest: "),
