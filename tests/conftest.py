@@ -6,8 +6,8 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -68,26 +68,36 @@ def helper() -> Helper:
     return _helper
 
 
+#: Drops all that lets root pass over the mode bits of files, of which root alone has any.
+UNPRIVILEGED = ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+
+
+def _python(
+    code: str,
+    *,
+    path: Path = CHECKOUT,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    by: Sequence[str] = (),
+) -> str:
+    done = subprocess.run(
+        [*by, sys.executable, "-P", "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(path), **(env or {})},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.fixture(scope="session")
 def run_python() -> RunPython:
     """Run Python code in a fresh process, given importable `path`; returns what it printed."""
+    return _python
 
-    def run(
-        code: str,
-        *,
-        path: Path = CHECKOUT,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> str:
-        environment = {**os.environ, "PYTHONPATH": str(path), **(env or {})}
-        done = subprocess.run(
-            [sys.executable, "-P", "-W", "error", "-c", code],
-            capture_output=True,
-            text=True,
-            cwd=cwd,
-            env=environment,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    return run
+@pytest.fixture(scope="session")
+def run_unprivileged() -> RunPython:
+    """The same in a process that the mode bits of files bind, whoever runs the tests."""
+    return partial(_python, by=() if os.geteuid() else UNPRIVILEGED)

@@ -92,8 +92,12 @@ def _dispatch(args: Namespace, given: Sequence[str]) -> int:
             from npusim.cli.export import export
 
             code = export(args)
+        case "warmup":
+            from npusim.cli.warmup import warmup
+
+            code = warmup()
         case _:
-            hints = ("verbs: run, probe, show, list, export", "see npusim --help")
+            hints = ("verbs: run, probe, show, list, export, warmup", "see npusim --help")
             raise InputError(Problem("a verb is missing", hints=hints))
     from npusim.cli.printer import flush
 

@@ -36,6 +36,7 @@ def make_parser() -> Parser:
     _show(verbs)
     _verb(verbs, "list", "machines, models, plans and kernels of the catalogue")
     _export(verbs)
+    _verb(verbs, "warmup", "compile all of npusim's loops ahead, and say where they are kept")
     return parser
 
 

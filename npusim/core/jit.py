@@ -23,10 +23,14 @@ import numba
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+#: The folder of the package, whose functions alone are cached.
+PACKAGE = Path(__file__).resolve().parents[1]
 _KEPT_FOLDERS = 16
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w.]+))", re.M
+)
+_DECORATES = re.compile(
+    r"^[ \t]*@(?:\w+\.)*jit(?:_inline)?\b|\bjit(?:_inline)?(?:\(|[ \t]+as\b)", re.M
 )
 _one_at_a_time = threading.Lock()
 
@@ -38,7 +42,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     Functions outside this package are compiled, but not cached: nothing watches their callees.
     """
     folder = cache_folder()
-    if folder is None or not Path(function.__code__.co_filename).resolve().is_relative_to(_PACKAGE):
+    if folder is None or not Path(function.__code__.co_filename).resolve().is_relative_to(PACKAGE):
         return _compile(function)
     config: Any = numba.config
     with _one_at_a_time:
@@ -70,7 +74,7 @@ def _compile(
 def cache_folder() -> Path | None:
     """Where compiled code lies: below NUMBA_CACHE_DIR or the user's cache, else in the temporary
     folder, else None (nothing is cached)."""
-    for folder in _candidates(f"npusim-{source_hash(_PACKAGE)}"):
+    for folder in _candidates(_folder_name()):
         if _usable(folder):
             _forget_oldest(folder)
             return folder
@@ -83,14 +87,19 @@ def is_cold() -> bool:
     return folder is None or not any(folder.rglob("*.nbi"))
 
 
+def is_temporary() -> bool:
+    """Whether the cache lies in the temporary folder, for want of a better place."""
+    folder = cache_folder()
+    return folder is not None and folder == _in_temporary_folder(_folder_name())
+
+
 def source_hash(package: Path) -> str:
     """Hash of all sources below `package` that compiled code can see, and of numba's settings.
 
-    Those are the modules that import this decorator and, transitively, what they import from
-    the package: numba freezes callees and constants alike into the compiled function.
+    numba freezes callees and constants alike into the compiled function.
     """
     digest = hashlib.blake2b(digest_size=12)
-    for path in sorted(_seen_by_compiled_code(package)):
+    for path in sorted(seen_by_compiled_code(package)):
         source = path.read_bytes()
         digest.update(f"{path.relative_to(package).as_posix()}\0{len(source)}\0".encode())
         digest.update(source)
@@ -100,10 +109,10 @@ def source_hash(package: Path) -> str:
     return digest.hexdigest()
 
 
-def _seen_by_compiled_code(package: Path) -> set[Path]:
+def seen_by_compiled_code(package: Path = PACKAGE) -> set[Path]:
+    """Modules that use these decorators and, transitively, what they import from the package."""
     sources = {path: path.read_text("utf-8", "replace") for path in package.rglob("*.py")}
-    decorator = f"{package.name}.core.jit"
-    waiting = [path for path, text in sources.items() if decorator in text]
+    waiting = [path for path, text in sources.items() if _DECORATES.search(text)]
     seen: set[Path] = set()
     while waiting:
         path = waiting.pop()
@@ -124,12 +133,27 @@ def _imported(source: str, package: Path) -> Iterator[Path]:
                 yield candidate / "__init__.py"
 
 
+def _folder_name() -> str:
+    return f"npusim-{source_hash(PACKAGE)}"
+
+
 def _candidates(name: str) -> Iterator[Path]:
     if os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(os.environ["NUMBA_CACHE_DIR"], name)
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     yield Path(home, "npusim", "numba", name)
-    yield Path(tempfile.gettempdir(), f"{name}-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    temporary = _in_temporary_folder(name)
+    if temporary is not None:
+        yield temporary
+
+
+def _in_temporary_folder(name: str) -> Path | None:
+    """Where `name` goes if it must lie there; None if there is no temporary folder either."""
+    try:
+        folder = tempfile.gettempdir()
+    except FileNotFoundError:
+        return None
+    return Path(folder, f"{name}-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
 
 
 def _usable(folder: Path) -> bool:

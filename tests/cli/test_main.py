@@ -32,7 +32,8 @@ CODES = {
 
 
 @pytest.mark.parametrize(
-    "verb", [(), ("run",), ("probe",), ("show",), ("show", "hw"), ("list",), ("export",)]
+    "verb",
+    [(), ("run",), ("probe",), ("show",), ("show", "hw"), ("list",), ("export",), ("warmup",)],
 )
 def test_help_states_the_exit_codes(npusim, verb):
     done = npusim(*verb, "--help")
@@ -69,7 +70,7 @@ def test_version(npusim):
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        ((), "error: a verb is missing\n  verbs: run, probe, show, list, export"),
+        ((), "error: a verb is missing\n  verbs: run, probe, show, list, export, warmup"),
         (("rnu",), "error: VERB: unknown 'rnu'\n  nearest: run"),
         (("run", "--modle", "mlp"), "error: npusim run has no flag --modle\n  nearest: --model"),
         (("run", "--mod", "mlp"), "error: npusim run has no flag --mod\n  nearest: "),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numba
@@ -50,8 +52,8 @@ def package(tmp_path: Path) -> Path:
     return root
 
 
-def run(run_python, package: Path, **env: str) -> tuple[int, int, str]:
-    printed = run_python(RUN, path=package.parent, env={"NUMBA_CACHE_DIR": "", **env})
+def run(run_python, package: Path, code: str = RUN, **env: str) -> tuple[int, int, str]:
+    printed = run_python(code, path=package.parent, env={"NUMBA_CACHE_DIR": "", **env})
     value, hits, path = printed.split(maxsplit=2)
     return int(value), int(hits), path.strip()
 
@@ -108,9 +110,74 @@ def test_falls_back_to_the_temporary_folder_then_to_no_cache(run_python, package
     assert not list(package.rglob("*.nb[ic]"))
 
 
+@pytest.fixture
+def sealed(package: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The package installed read-only and a home that cannot be written; where all that is."""
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    below = [*package.parent.rglob("*"), package.parent, home]
+    for path in below:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    yield {"HOME": str(home), "XDG_CACHE_HOME": "", "TMPDIR": str(temporary)}
+    for path in below:
+        path.chmod(0o755)
+
+
+def test_read_only_installation_and_unwritable_home(run_unprivileged, package, sealed):
+    """Compiled once into the temporary folder, loaded from there by the next process."""
+    installed = sorted(package.rglob("*"))
+    for folder in (package, package / "core", Path(sealed["HOME"])):
+        refused = f"""
+try:
+    open({str(folder / "new")!r}, "w")
+except PermissionError:
+    print("refused")
+"""
+        assert run_unprivileged(refused, path=package.parent).strip() == "refused"
+    for hits in (0, 1):
+        value, found, path = run(run_unprivileged, package, **sealed)
+        assert (value, found) == (21, hits)
+        assert Path(path).is_relative_to(sealed["TMPDIR"])
+    assert sorted(package.rglob("*")) == installed
+    assert not list(Path(sealed["HOME"]).iterdir())
+
+
+def test_nowhere_to_write_is_no_reason_to_fail(run_unprivileged, package, sealed):
+    """Neither home nor a temporary folder: compiled for this process alone."""
+    nowhere = f"import tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc']\n{RUN}"
+    for _ in range(2):
+        assert run(run_unprivileged, package, nowhere, **sealed) == (21, 0, "None")
+    assert not list(Path(sealed["TMPDIR"]).iterdir())
+
+
+def test_no_temporary_folder_at_all(monkeypatch, tmp_path):
+    def missing() -> str:
+        raise FileNotFoundError
+
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("no folder can be made here")
+    for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(in_the_way))
+    monkeypatch.setattr(tempfile, "gettempdir", missing)
+    assert module.cache_folder.__wrapped__() is None
+
+
+def test_a_cache_in_the_temporary_folder_is_known_as_such(run_python, package, tmp_path):
+    ask = "from npusim.core.jit import cache_folder, is_temporary; print(is_temporary())"
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("no folder can be made here")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    places = {"NUMBA_CACHE_DIR": str(temporary), "TMPDIR": str(temporary)}
+    assert run_python(ask, path=package.parent, env=places).strip() == "False"
+    places |= {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(in_the_way)}
+    assert run_python(ask, path=package.parent, env=places).strip() == "True"
+
+
 def test_folder_that_others_may_write_is_not_trusted(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    folder = tmp_path / f"npusim-{source_hash(module._PACKAGE)}"
+    folder = tmp_path / f"npusim-{source_hash(module.PACKAGE)}"
     folder.mkdir()
     folder.chmod(0o777)
     assert module.cache_folder.__wrapped__() != folder

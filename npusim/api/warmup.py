@@ -1,0 +1,79 @@
+"""Compiles ahead: small programs through the very paths that real ones take.
+
+What a compiled function is called with decides what is compiled, so nothing is compiled by name:
+one small model is planned, checked, executed, timed and accounted for, once for each kind of
+machine that takes loops of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from npusim.api.pipeline import build_program, prepare, run
+from npusim.api.request import Request
+from npusim.api.stages import Watcher, nobody
+from npusim.core.compiled import compilations, entry_points, kept_functions
+from npusim.core.jit import cache_folder, is_temporary
+from npusim.hw.dram import Dram
+from npusim.program import deadlock
+
+_SMALL = {"batch": "8", "inputs": "32", "hidden": "32"}
+
+
+@dataclass(frozen=True)
+class Warmth:
+    """What was compiled, and where it is kept.
+
+    `compiled` names the functions compiled now, `kept` those that `folder` holds, of `all_of`
+    in the package; `folder` is None if nothing can be kept, `temporary` says that it lies in the
+    temporary folder for want of a better place.
+    """
+
+    compiled: frozenset[str]
+    kept: frozenset[str]
+    all_of: frozenset[str]
+    folder: Path | None
+    temporary: bool
+    cpu_s: float
+
+
+def warm_up(watcher: Watcher = nobody) -> Warmth:
+    """Compile all loops, or load those that have been compiled; `watcher` hears of each."""
+    start = time.process_time()
+    everything, compiled = frozenset(entry_points()), set[str]()
+
+    def tell(name: str) -> None:
+        compiled.update({name} & everything)
+        watcher("compile", len(compiled), len(everything))
+
+    watcher("compile", 0, len(everything))
+    with compilations(tell):
+        for request in _requests():
+            run(request)
+        _look_for_deadlock()
+    return Warmth(
+        compiled=frozenset(compiled),
+        kept=frozenset(kept_functions()),
+        all_of=everything,
+        folder=cache_folder(),
+        temporary=is_temporary(),
+        cpu_s=time.process_time() - start,
+    )
+
+
+def _requests() -> Iterator[Request]:
+    """One run of everything, then timing alone with each model of DRAM."""
+    yield Request("mlp", sizes=_SMALL, order="random:0", out=None)
+    for model in get_args(Dram.model_fields["model"].annotation):
+        fields = (f"dram.model={model}",)
+        yield Request("mlp", sizes=_SMALL, hw_set=fields, timing_only=True, out=None)
+
+
+def _look_for_deadlock() -> None:
+    """The checker goes through a program instruction by instruction only if it must."""
+    lowered = build_program(prepare(Request("mlp", sizes=_SMALL, out=None)))
+    deadlock.run(lowered.program, queue_depth=0)
