@@ -172,7 +172,7 @@ def locate(address: int, p: DramParams) -> tuple[int, int, int]:
     else:
         low, rest = rest % p.channels, rest // p.channels
         turn, left = low, rest
-        while left > 0:
+        while left > 0 and p.channels > 1:
             turn += left % p.channels
             left //= p.channels
         channel = turn % p.channels

@@ -107,7 +107,14 @@ def test_consecutive_granules_visit_all_channels_in_turn(npu, edge):
             assert {dram.locate(a, p)[0] for a in addresses} == set(range(p.channels))
 
 
-@pytest.mark.parametrize("settings", [(), ("dram.channels=12", "dram.size_bytes=24 GiB")])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (),
+        ("dram.channels=12", "dram.size_bytes=24 GiB"),
+        ("dram.channels=1", "dram.size_bytes=2 GiB"),
+    ],
+)
 def test_addresses_name_every_place_once(npu, settings):
     """locate is one to one: a run of addresses fills whole rows of whole banks, none twice."""
     p = dram.dram_params(npu(*settings))
