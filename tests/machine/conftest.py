@@ -16,6 +16,12 @@ def rig(helper: Callable[[str], ModuleType]) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def drawing(helper: Callable[[str], ModuleType]) -> ModuleType:
+    """The module `any_program.py` beside this file."""
+    return helper("machine/any_program.py")
+
+
+@pytest.fixture(scope="session")
 def bench(rig: ModuleType, npu: Callable[..., Any]) -> Callable[..., Any]:
     """A fresh bench with npu_a, some fields set otherwise."""
     return lambda *fields: rig.Bench(npu(*fields))
