@@ -19,6 +19,12 @@ def rig(helper):
     return helper("machine/bench.py")
 
 
+@pytest.fixture(scope="session")
+def drawing(helper):
+    """Programs of every kind of work, drawn."""
+    return helper("machine/any_program.py")
+
+
 def accounted(b) -> tuple[Timeline, Accounting]:
     timeline = time_program(b.program(), b.machine)
     return timeline, account(timeline)
@@ -29,65 +35,67 @@ def classes(accounting: Accounting, core: int) -> dict[C, int]:
     return {C(k): int(n) for k, n in enumerate(accounting.of_core(core)) if n}
 
 
-STEP = st.tuples(
-    st.integers(0, 3), st.sampled_from(["load", "load", "store", "shared", "mma", "add", "host"]),
-    st.integers(1, 60), st.integers(0, 3),
-)  # fmt: skip
+def field(name: str, *values: object) -> st.SearchStrategy[str]:
+    return st.sampled_from([f"{name}={value}" for value in values])
 
 
-def random_program(b, steps):
-    """Steps of all kinds on several cores; most wait for one or two earlier ones."""
-    for number, (core, what, size, back) in enumerate(steps):
-        if number % 5 == 4:
-            b.layer(f"layer {number}")
-        after = [j for j in (number - back, number - 2 * back) if 0 <= j < number] if back else []
-        after = sorted(set(after))
-        if what == "load":
-            b.load(size * 97, core=core, queue=size % 3, after=after)
-        elif what == "store":
-            b.store(size * 97, core=core, after=after)
-        elif what == "shared":
-            near = b.sram(size * 64, kind="uint8", core=core)
-            b.copy(near, b.shared(size * 64, kind="uint8"), core=core, queue=1, after=after)
-        elif what == "mma":
-            b.mma(size, 130, 128, core=core, after=after)
-        elif what == "add":
-            b.add(size, 32, core=core, after=after)
-        else:
-            b.host([b.dram(size)], [b.dram(size)], elements=size, after=after)
+#: Roomy machines and narrow ones; clocks whose ratios are odd, so that copies end inside cycles.
+MACHINES = st.tuples(
+    field("cores", 1, 2, 4, 5),
+    field("core.clock_hz", "1 GHz", "940 MHz", "375 MHz"),
+    field("core.sequencer.queue_depth", 1, 2, 32),
+    field("core.sequencer.dispatch_cycles", 0, 2, 30),
+    field("core.dma.outstanding_requests", 3, 128),
+    field("core.dma.port_bytes_per_cycle", 64, 128),
+    field("core.sram.banks", 2, 32),
+    field("noc.port_bytes_per_cycle", 96, 512),
+    field("core.matrix.fold_overlap", "none", "weights", "pipelined"),
+    field("host.launch_ns", "0 ns", "200 ns"),
+)
 
 
-@settings(max_examples=60)
-@given(st.lists(STEP, min_size=1, max_size=24), st.booleans())
-def test_every_cycle_of_every_core_is_what_the_oracle_says(helper, rig, npu, steps, narrow):
-    """Classes and layers of all cores, idle ones too, on a roomy machine and a narrow one."""
-    fields = ("host.launch_ns=50 ns",)
-    if narrow:
-        fields += (
-            "core.sram.banks=2", "core.dma.port_bytes_per_cycle=128",
-            "core.sequencer.queue_depth=2", "core.dma.outstanding_requests=3",
-            "noc.port_bytes_per_cycle=96", "core.clock_hz=940 MHz",
-        )  # fmt: skip
-    b = rig.Bench(npu(*fields))
-    random_program(b, steps)
-    timeline, accounting = accounted(b)
+def check_sums(timeline: Timeline, accounting: Accounting) -> None:
+    """Every cycle of every core once: per core, and so per layer and in total."""
+    cycles, cores = accounting.cycles, timeline.program.cores
     assert accounting.total == timeline.cycles
-    assert (accounting.cycles >= 0).all()
-    assert (accounting.cycles.sum(axis=(1, 2)) == timeline.cycles).all()
-    oracle = helper("measure/oracle.py").Oracle(timeline)
-    for core in range(4):
-        assert np.array_equal(accounting.cycles[core], oracle.core(core)), core
+    assert (cycles >= 0).all()
+    assert cycles.shape == (cores, max(len(timeline.program.layers), 1), len(C))
+    for core in range(cores):
+        assert accounting.of_core(core).sum() == timeline.cycles
+    layers = [accounting.of_layer(n).sum() for n in range(cycles.shape[1])]
+    assert sum(layers) == cycles.sum() == timeline.cycles * cores
 
 
-@settings(max_examples=20)
-@given(st.lists(STEP, min_size=1, max_size=20))
-def test_layers_sum_to_the_total(rig, npu, steps):
-    """Also where they overlap: layer cycles are core-cycles / cores."""
-    b = rig.Bench(npu("host.launch_ns=100 ns"))
-    random_program(b, steps)
-    timeline, accounting = accounted(b)
-    layers = sum(accounting.of_layer(n) for n in range(len(timeline.program.layers)))
-    assert layers.sum() == timeline.cycles * 4
+@pytest.mark.parametrize("examples", [200, pytest.param(1500, marks=pytest.mark.nightly)])
+def test_every_cycle_of_every_core_is_what_the_oracle_says(helper, rig, npu, drawing, examples):
+    """Classes and layers of all cores, idle ones too, for programs of every kind of work."""
+    work, classes_met = set(), set()
+
+    @settings(max_examples=examples)
+    @given(drawing.steps(most=16, most_rows=12, most_bytes=400), MACHINES)
+    def holds(drawn, fields):
+        b = rig.Bench(npu(*fields))
+        drawing.issue(b, drawn)
+        timeline, accounting = accounted(b)
+        work.update(drawing.kinds(timeline.program))
+        classes_met.update(c for c in C if accounting.cycles[:, :, c].any())
+        check_sums(timeline, accounting)
+        oracle = helper("measure/oracle.py").Oracle(timeline)
+        for core in range(b.machine.cores):
+            assert np.array_equal(accounting.cycles[core], oracle.core(core)), core
+
+    holds()
+    assert work == drawing.ALL_KINDS
+    assert classes_met == set(C) - {C.WARP}
+
+
+@settings(max_examples=150)
+@given(st.data(), MACHINES)
+def test_classes_sum_per_core_per_layer_and_in_total(rig, npu, drawing, data, fields):
+    """Programs longer than the oracle has patience for."""
+    b = rig.Bench(npu(*fields))
+    drawing.issue(b, data.draw(drawing.steps(most=60)))
+    check_sums(*accounted(b))
 
 
 def test_a_program_of_host_work_alone(rig, npu):
