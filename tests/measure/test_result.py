@@ -29,7 +29,7 @@ LAYER = {
     "array_busy_fraction", "pe_utilization", "memory_stall_fraction", "stall_cycles",
     "bottleneck", "runner_up", "bytes", "claim", "max_error", "tolerance_ratio", "validated",
 }  # fmt: skip
-PARTS = {"dram", "noc", "sram", "matrix", "vector", "dma", "sequencer", "host"}
+PARTS = {"dram", "noc", "sram", "shared", "matrix", "vector", "dma", "sequencer", "host"}
 
 
 def refuse(constant: str) -> float:

@@ -1,6 +1,7 @@
 """A request that reaches the cache: its lines one by one, then what they want of DRAM (A58, A59).
 
-What lies next to each other is fetched in one access to DRAM, and written back in one.
+What lies next to each other is fetched in one access to DRAM, and written back in one. All lines
+are looked up first; what they give up leaves for DRAM before what they want is asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from npusim.program.program import Ints
 _BANDWIDTH, _CACHE = int(CycleClass.DRAM_BANDWIDTH), int(CycleClass.SHARED_SRAM)
 #: Stands for the return of a fill that has not been sent yet.
 _UNSENT = 1 << 62
-_NOTHING = -1
 
 
 @jit
@@ -24,7 +24,7 @@ def access(
     issue: int, t: int, waited: int, address: int, size: int, writes: bool, before: int, copy: int,
     d: DramParams, ds: Ints, p: CacheParams, s: Ints,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """A request that reaches the cache at tick t, on behalf of a copy.
+    """A request that reaches the cache at tick t, on behalf of a copy; at most `request_bytes`.
 
     Returns when its last byte is there, the ticks it waited, the class of the last thing it
     waited for, and the ticks that it would have spent behind the cache in any case. `before` is
@@ -33,34 +33,61 @@ def access(
     done, wait = slices.serve(issue, t, waited, address, size, writes, before, p.ports, s)
     done += p.ports.latency
     r, end = p.at_registers, address + size
-    s[r + params.GO : r + params.WHY] = done
+    s[r + params.GO] = s[r + params.FINISH] = s[r + params.FREE] = done
     s[r + params.HELD_BY] = s[r + params.WHY] = _CACHE
-    s[r + params.OUT_FROM : r + params.FETCHED] = _NOTHING
-    s[r + params.FETCHED] = 0
-    for line in range(address >> p.line_bits, ((end - 1) >> p.line_bits) + 1):
-        start = line << p.line_bits
-        home = slices.slice_of(start, p.ports)
-        first = lines.first_way(line, home, p)
-        way = lines.find(line, first, p, s)
-        if way < 0:
-            way = lines.victim(first, p, s)
-            _replace(way, line, done, copy, d, ds, p, s)
-        lines.use(way, p, s)
-        low, high = max(address - start, 0), min(end - start, 1 << p.line_bits)
-        missing = _touch(way, low, high, writes, done, copy, p, s)
-        if missing:
-            _want(way, home, start, missing, done, d, ds, p, s)
-    if s[r + params.OUT_FROM] >= 0:
+    line, beyond = address >> p.line_bits, ((end - 1) >> p.line_bits) + 1
+    while line < beyond:
+        line = _look_up(line, beyond, address, end, writes, done, copy, p, s)
         _write_back(done, d, ds, p, s)
-    if s[r + params.IN_FROM] >= 0:
         _fetch(done, d, ds, p, s)
     if writes:
-        finish, free, why = max(done, s[r + params.GO]), done, s[r + params.HELD_BY]
+        finish, free, why = s[r + params.GO], done, s[r + params.HELD_BY]
     else:
         finish, free, why = s[r + params.FINISH], s[r + params.FREE], s[r + params.WHY]
     if finish == free:
         why = _CACHE
     return int(finish), int(wait + finish - free), int(why), int(free - done)
+
+
+@jit_inline
+def _look_up(
+    line: int, beyond: int, address: int, end: int, writes: bool, done: int, copy: int,
+    p: CacheParams, s: Ints,
+) -> int:  # fmt: skip
+    """Lines from `line` on, up to `beyond` or until a slice is out of MSHRs; which comes next."""
+    r = p.at_registers
+    s[r + params.OUTS] = s[r + params.INS] = s[r + params.FETCHED] = 0
+    while line < beyond:
+        start = line << p.line_bits
+        home = slices.slice_of(start, p.ports)
+        ring = p.at_mshr + home * (p.mshr_entries + 1)
+        if s[ring + 1 + s[ring]] == _UNSENT:
+            return line
+        first = lines.first_way(line, home, p)
+        way = lines.find(line, first, p, s)
+        if way < 0:
+            way = lines.victim(first, p, s)
+            _replace(way, line, copy, p, s)
+        lines.use(way, p, s)
+        low, high = max(address - start, 0), min(end - start, 1 << p.line_bits)
+        missing = _touch(way, low, high, writes, done, copy, p, s)
+        if missing:
+            _want(way, ring, start, missing, p, s)
+        line += 1
+    return line
+
+
+@jit_inline
+def _replace(way: int, line: int, copy: int, p: CacheParams, s: Ints) -> None:
+    """A way takes up another line; of the old one, what DRAM does not have yet must go there."""
+    r, old = p.at_registers, s[p.at_tags + way] << p.line_bits
+    dirty = s[p.at_sectors + way] >> lines.DIRTY & lines.SECTORS
+    if dirty:
+        s[p.at_tally + copy * params.TALLY + params.WRITE_BACKS] += lines.count_of(dirty)
+        _list_runs(dirty, old, p.at_out, r + params.OUTS, p, s)
+    if s[p.at_filled + way] > s[r + params.GO]:
+        s[r + params.GO], s[r + params.HELD_BY] = s[p.at_filled + way], _BANDWIDTH
+    s[p.at_tags + way], s[p.at_sectors + way], s[p.at_filled + way] = line, 0, 0
 
 
 @jit_inline
@@ -92,83 +119,65 @@ def _touch(
 
 
 @jit_inline
-def _want(
-    way: int, home: int, line_start: int, missing: int, done: int,
-    d: DramParams, ds: Ints, p: CacheParams, s: Ints,
-) -> None:  # fmt: skip
-    """Put sectors of a line on the list of what to fetch; the line takes up an MSHR."""
-    r = p.at_registers
-    ring = p.at_mshr + home * (p.mshr_entries + 1)
-    entry = ring + 1 + s[ring]
+def _want(way: int, ring: int, start: int, missing: int, p: CacheParams, s: Ints) -> None:
+    """Sectors of the line that begins at `start` must be fetched; it takes up an MSHR."""
+    r, entry = p.at_registers, ring + 1 + s[ring]
     s[ring] = s[ring] + 1 if s[ring] + 1 < p.mshr_entries else 0
-    if s[entry] == _UNSENT:
-        _fetch(done, d, ds, p, s)
     if s[entry] > s[r + params.GO]:
         s[r + params.GO], s[r + params.HELD_BY] = s[entry], _CACHE
-    while missing:
-        first, beyond = lines.group_of(missing)
-        missing &= ~lines.mask_of(first, beyond)
-        start = line_start + (first << p.sector_bits)
-        if start != s[r + params.IN_TO]:
-            if s[r + params.IN_FROM] >= 0:
-                _fetch(done, d, ds, p, s)
-            s[r + params.IN_FROM] = start
-        s[r + params.IN_TO] = line_start + (beyond << p.sector_bits)
-        s[entry] = _UNSENT
-        k = p.at_fetched + 2 * s[r + params.FETCHED]
-        s[k], s[k + 1] = way, entry
+    s[entry] = _UNSENT
+    first = _list_runs(missing, start, p.at_in, r + params.INS, p, s)
+    for run in range(first, s[r + params.INS]):
+        k = p.at_fetched + 3 * s[r + params.FETCHED]
+        s[k], s[k + 1], s[k + 2] = run, way, entry
         s[r + params.FETCHED] += 1
 
 
-@jit
-def _fetch(done: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
-    """Read what is on the list from DRAM, once what made way for it is on its way out."""
-    r = p.at_registers
-    if s[r + params.OUT_FROM] >= 0:
-        _write_back(done, d, ds, p, s)
-    start, size = s[r + params.IN_FROM], s[r + params.IN_TO] - s[r + params.IN_FROM]
-    go = s[r + params.GO]
-    back, wait = dram.access_all(go, start, size, False, d, ds)
-    if back > s[r + params.FINISH]:
-        s[r + params.FINISH] = back
-        s[r + params.FREE] = max(back - wait - (go - done), done)
-        s[r + params.WHY] = _BANDWIDTH if wait > 0 else s[r + params.HELD_BY]
-    for k in range(p.at_fetched, p.at_fetched + 2 * s[r + params.FETCHED], 2):
-        way, entry = s[k], s[k + 1]
-        s[p.at_filled + way] = max(s[p.at_filled + way], back)
-        s[entry] = back
-    s[r + params.FETCHED] = 0
-    s[r + params.IN_FROM] = s[r + params.IN_TO] = _NOTHING
+@jit_inline
+def _list_runs(mask: int, start: int, at: int, counter: int, p: CacheParams, s: Ints) -> int:
+    """Add sectors of the line at `start` to the runs listed from `at` on; the first that has any.
+
+    A run holds (first byte, beyond its last); neighbours join the one before.
+    """
+    touched = s[counter]
+    while mask:
+        first, beyond = lines.group_of(mask)
+        mask &= ~lines.mask_of(first, beyond)
+        low, count = start + (first << p.sector_bits), s[counter]
+        if count > 0 and s[at + 2 * count - 1] == low:
+            touched = min(touched, count - 1)
+        else:
+            s[at + 2 * count] = low
+            count += 1
+            s[counter] = count
+        s[at + 2 * count - 1] = start + (beyond << p.sector_bits)
+    return int(touched)
 
 
 @jit_inline
-def _replace(
-    way: int, line: int, done: int, copy: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints
-) -> None:
-    """A way takes up another line; of the old one, what DRAM does not have yet goes there."""
-    r, old = p.at_registers, s[p.at_tags + way] << p.line_bits
-    dirty = s[p.at_sectors + way] >> lines.DIRTY & lines.SECTORS
-    s[p.at_tally + copy * params.TALLY + params.WRITE_BACKS] += lines.count_of(dirty)
-    while dirty:
-        first, beyond = lines.group_of(dirty)
-        dirty &= ~lines.mask_of(first, beyond)
-        start = old + (first << p.sector_bits)
-        if start != s[r + params.OUT_TO]:
-            if s[r + params.OUT_FROM] >= 0:
-                _write_back(done, d, ds, p, s)
-            s[r + params.OUT_FROM] = start
-        s[r + params.OUT_TO] = old + (beyond << p.sector_bits)
-    if s[p.at_filled + way] > s[r + params.GO]:
-        s[r + params.GO], s[r + params.HELD_BY] = s[p.at_filled + way], _BANDWIDTH
-    s[p.at_tags + way], s[p.at_sectors + way], s[p.at_filled + way] = line, 0, 0
-
-
-@jit
 def _write_back(done: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
     """Hand what was replaced to DRAM; the request goes on when that has been accepted."""
     r = p.at_registers
-    start, size = s[r + params.OUT_FROM], s[r + params.OUT_TO] - s[r + params.OUT_FROM]
-    _, wait = dram.access_all(done, start, size, True, d, ds)
-    if done + wait > s[r + params.GO]:
-        s[r + params.GO], s[r + params.HELD_BY] = done + wait, _BANDWIDTH
-    s[r + params.OUT_FROM] = s[r + params.OUT_TO] = _NOTHING
+    for k in range(p.at_out, p.at_out + 2 * s[r + params.OUTS], 2):
+        _, wait = dram.access_all(done, s[k], s[k + 1] - s[k], True, d, ds)
+        if done + wait > s[r + params.GO]:
+            s[r + params.GO], s[r + params.HELD_BY] = done + wait, _BANDWIDTH
+
+
+@jit_inline
+def _fetch(done: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
+    """Read what is missing from DRAM, as soon as nothing holds the request up."""
+    r, go, k = p.at_registers, s[p.at_registers + params.GO], p.at_fetched
+    limit = k + 3 * s[r + params.FETCHED]
+    for run in range(s[r + params.INS]):
+        low, high = s[p.at_in + 2 * run], s[p.at_in + 2 * run + 1]
+        back, wait = dram.access_all(go, low, high - low, False, d, ds)
+        if back > s[r + params.FINISH]:
+            s[r + params.FINISH] = back
+            s[r + params.FREE] = max(back - wait - (go - done), done)
+            s[r + params.WHY] = _BANDWIDTH if wait > 0 else s[r + params.HELD_BY]
+        while k < limit and s[k] == run:
+            way, entry = s[k + 1], s[k + 2]
+            s[p.at_filled + way] = max(s[p.at_filled + way], back)
+            s[entry] = back if s[entry] == _UNSENT else max(s[entry], back)
+            k += 3

@@ -17,20 +17,20 @@ from npusim.program.program import Ints
 HITS, MERGED, MISSES, FILLS, WRITE_BACKS, TALLY = range(6)
 #: Registers behind the clocks of the ports: the number of the latest use and of the latest random
 #: choice; sectors flushed at the end; of the request under way when its lines let it go on, what
-#: held them up, and when and why its last byte came; what it has yet to write back and to fetch.
+#: held them up, and when and why its last byte came; how many runs of bytes it writes back and
+#: fetches, and how many lines those belong to.
 (
-    USES, RANDOM, FLUSHED, GO, HELD_BY, FINISH, FREE, WHY, OUT_FROM, OUT_TO, IN_FROM, IN_TO,
-    FETCHED, REGISTERS,
-) = range(14)  # fmt: skip
+    USES, RANDOM, FLUSHED, GO, HELD_BY, FINISH, FREE, WHY, OUTS, INS, FETCHED, REGISTERS,
+) = range(12)  # fmt: skip
 
 
 class CacheParams(NamedTuple):
     """A cache; `present` is False on a machine without one.
 
     `behind` are the ticks of an unloaded read behind the cache. The state begins with the clocks
-    of the slices' ports; then come the registers, the lines that are being fetched, when each
-    slice's fills come back, by line its tag, last use, sectors and last fill, and the counts of
-    each copy.
+    of the slices' ports; then come the registers, the runs that a request writes back and fetches
+    with the lines of the latter, when each slice's fills come back, by line its tag, last use,
+    sectors and last fill, and the counts of each copy.
     """
 
     present: bool
@@ -44,6 +44,8 @@ class CacheParams(NamedTuple):
     mshr_entries: int
     behind: int
     at_registers: int
+    at_out: int
+    at_in: int
     at_fetched: int
     at_mshr: int
     at_tags: int
@@ -58,7 +60,7 @@ def cache_params(machine: Machine) -> CacheParams:
     cache = machine.cache
     if cache is None:
         nothing = slice_params(machine, 1, 1, 1, 0, "none", "one")
-        return CacheParams(False, nothing, 0, 0, 1, 0, 1, False, 1, 0, *([0] * 8))
+        return CacheParams(False, nothing, 0, 0, 1, 0, 1, False, 1, 0, *([0] * 10))
     ports = slice_params(
         machine,
         cache.slices,
@@ -105,11 +107,13 @@ def cache_use(p: CacheParams, state: Ints) -> CacheUse | None:
 def _layout(machine: Machine, cache: Cache, ports: SliceParams) -> dict[str, int]:
     """Where each part of the state begins."""
     lines = cache.size_bytes // cache.line_bytes
-    in_request = machine.core.dma.request_bytes // cache.line_bytes + 2
+    runs = 2 * (machine.core.dma.request_bytes // cache.sector_bytes + 2 * cache.sectors)
     parts = {
         "at_registers": ports.slices * ports.directions,
-        "at_fetched": REGISTERS,
-        "at_mshr": 2 * in_request,
+        "at_out": REGISTERS,
+        "at_in": runs,
+        "at_fetched": runs,
+        "at_mshr": 3 * runs,
         "at_tags": cache.slices * (cache.mshr_entries + 1),
         "at_used": lines,
         "at_sectors": lines,
