@@ -152,12 +152,12 @@ def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:
     data time and of its activates, one every max(tRRD, tFAW / 4), less the time of refreshes.
     """
     run = np.maximum(np.asarray(run_bytes, np.float64), 1)
-    piece = np.minimum(run, dram.interleave_bytes)
+    piece = np.minimum(run, dram.lower_column_bytes)
     per_lane = np.ceil(np.ceil(piece / dram.burst_bytes) / dram.pseudo_channels)
-    rows = np.maximum(run / (dram.interleave_bytes * dram.channels), 1)
+    rows = np.maximum(run / (dram.lower_column_bytes * dram.channels), 1)
     data_ns = per_lane * dram.burst_length / dram.transfers_per_s * 1e9
     times = dram.timings_ns
-    activate_ns = np.minimum(per_lane, dram.bank_groups) * max(times.rrd, times.faw / 4) / rows
+    activate_ns = np.minimum(per_lane, dram.bank_groups) * max(times.rrd_s, times.faw / 4) / rows
     used = piece / (dram.burst_bytes * dram.pseudo_channels) / per_lane
     busy = 1 - (times.rfc + times.rp) / times.refi
     return used * data_ns / np.maximum(data_ns, activate_ns) * busy

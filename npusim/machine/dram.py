@@ -76,6 +76,8 @@ _ALL, _ALL_READY, _SHARED = range(3)
 #: Positions of the counts, in front of the state.
 BURSTS, ACTIVATES, REFRESHES, TURNS = 0, 1, 2, 3
 _COUNTS = 4
+#: Writes that a channel collects before it turns its bus.
+_WRITE_BATCH = 16
 
 
 def dram_params(machine: Machine) -> DramParams:
@@ -87,14 +89,15 @@ def dram_params(machine: Machine) -> DramParams:
     def ticks(time_ns: float) -> int:
         return dram.clocks(time_ns) * clock
 
+    turn = dram.read_to_write_clocks + dram.clocks(times.cwl) + dram.clocks(times.wtr_l)
     burst = -(-dram.burst_length * machine.tick_hz // dram.transfers_per_s)
-    whole_run = dram.interleave_bytes // (dram.burst_bytes * dram.pseudo_channels) * burst
-    granules_per_row = dram.row_set_bytes // dram.interleave_bytes
+    whole_run = dram.lower_column_bytes // (dram.burst_bytes * dram.pseudo_channels) * burst
+    granules_per_row = dram.row_set_bytes // dram.lower_column_bytes
     return DramParams(
         channels=dram.channels,
         channel_bits=_bits(dram.channels),
         lanes=dram.pseudo_channels,
-        granule_bytes=dram.interleave_bytes,
+        granule_bytes=dram.lower_column_bytes,
         granules_per_row=granules_per_row,
         row_bits=_bits(granules_per_row),
         banks=dram.banks_per_group,
@@ -102,19 +105,19 @@ def dram_params(machine: Machine) -> DramParams:
         burst_bytes=dram.burst_bytes,
         burst=burst,
         whole_run=whole_run,
-        queue_run=whole_run * dram.write_batch,
+        queue_run=whole_run * _WRITE_BATCH,
         rcd=ticks(times.rcd),
         rp=ticks(times.rp),
         cl=ticks(times.cl),
         cwl=ticks(times.cwl),
         rc=ticks(times.rc),
-        activate=max(ticks(times.rrd), -(-ticks(times.faw) // 4)),
+        activate=max(ticks(times.rrd_s), -(-ticks(times.faw) // 4)),
         groups=dram.bank_groups,
         groups_bytes=dram.bank_groups * dram.pseudo_channels * dram.burst_bytes,
-        turnaround=ticks(times.turnaround),
+        turnaround=(turn - dram.burst_clocks) * clock // 2,
         rfc=ticks(times.rfc),
         refi=max(ticks(times.refi), 1),
-        write_batch=dram.write_batch,
+        write_batch=_WRITE_BATCH,
         bank_set=_SHARED + dram.bank_groups * _RECORD,
         **_layout(dram),
     )
@@ -122,7 +125,7 @@ def dram_params(machine: Machine) -> DramParams:
 
 def _layout(dram: Dram) -> dict[str, int]:
     """Positions of the parts of the state after the counts."""
-    channels, batch = dram.channels, dram.write_batch
+    channels, batch = dram.channels, _WRITE_BATCH
     banks = channels * dram.banks_per_group
     parts = {
         "at_banks": banks * (_SHARED + dram.bank_groups * _RECORD),
