@@ -256,6 +256,29 @@ class Dram(Spec):
         return times.rcd if times.rcd_write is None else times.rcd_write
 
     @property
+    def spread_banks(self) -> int:
+        """Different banks in which neighbouring bursts of a granule lie."""
+        names = self.address_mapping
+        below = min(names.index("column"), names.index("channel"))
+        return prod(self.field_counts[:below])
+
+    @property
+    def activate_ns(self) -> float:
+        """Mean distance of the activates of a channel, by window and by row-command bus."""
+        times = self.timings_ns
+        window = max(self.clocks(times.rrd_s), self.clocks(times.faw) / 4) / self.pseudo_channels
+        commands = self.activate_command_clocks + self.precharge_command_clocks
+        return max(window, commands) / self.clock_hz * 1e9
+
+    @property
+    def share_without_refresh(self) -> float:
+        """Share of the time that refreshes leave: each closes the rows, and they reopen."""
+        times = self.timings_ns
+        if self.refresh == "none":
+            return 1.0
+        return 1 - min((times.rfc + times.rp + times.rtp + times.rcd) / times.refi, 0.99)
+
+    @property
     def unloaded_read_ns(self) -> float:
         """An idle, precharged bank's read latency: activate, column, first data."""
         return self.timings_ns.rcd + self.timings_ns.cl
