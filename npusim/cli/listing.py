@@ -16,6 +16,7 @@ from npusim.report.text import Part
 
 _SHELVES: Sequence[tuple[str, str, Kind]] = (
     ("machines", "--hw", "hwconfigs"),
+    ("DRAM standards", "--hw-set dram.standard=", "dram"),
     ("models", "--model", "workloads"),
     ("plans", "--plan", "plans"),
 )
@@ -32,13 +33,17 @@ def _parts() -> Iterator[Part]:
         found = [(AUTO.name, AUTO.description)] if kind == "plans" else []
         rows = [*found, *listing(kind)]
         if kind == "workloads":
-            yield _models(f"{title} ({flag} NAME, sizes by --set):", rows)
+            yield _models(f"{title} ({_usage(flag)}, sizes by --set):", rows)
         else:
-            yield Table(_NAMED, tuple(rows), f"{title} ({flag} NAME):")
+            yield Table(_NAMED, tuple(rows), f"{title} ({_usage(flag)}):")
         yield ""
     yield _kernels()
     yield ""
     yield f"ONNX operators (kernels above, else on the host): {', '.join(operators())}"
+
+
+def _usage(flag: str) -> str:
+    return f"{flag}NAME" if flag.endswith("=") else f"{flag} NAME"
 
 
 _NAMED = (Column("name", 12), Column("what it is", 40))

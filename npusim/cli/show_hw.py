@@ -39,6 +39,8 @@ def _value(leaf: Leaf) -> str:
         return {True: "yes", False: "no", None: "none"}[leaf.value]
     if isinstance(leaf.value, int | float):
         return units.write(leaf.value, leaf.dimension or "number")
+    if isinstance(leaf.value, tuple):
+        return ", ".join(leaf.value)
     return str(leaf.value)
 
 

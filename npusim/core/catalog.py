@@ -12,14 +12,20 @@ from typing import Literal
 from npusim.core.errors import InputError, Problem, nearest
 from npusim.library import ROOT
 
-Kind = Literal["hwconfigs", "workloads", "plans"]
+Kind = Literal["hwconfigs", "dram", "workloads", "plans"]
 
 _FOLDERS: dict[Kind, str] = {
     "hwconfigs": "hwconfigs",
+    "dram": "hwconfigs/dram",
     "workloads": "workloads",
     "plans": "mapping/plans",
 }
-_NOUNS: dict[Kind, str] = {"hwconfigs": "machine", "workloads": "model", "plans": "plan"}
+_NOUNS: dict[Kind, str] = {
+    "hwconfigs": "machine",
+    "dram": "DRAM standard",
+    "workloads": "model",
+    "plans": "plan",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ def folder(kind: Kind) -> Path:
 
 def _files(kind: Kind) -> list[Path]:
     """The catalogue's files by name; one that begins with an underscore is for the others' use."""
-    suffix = ".yaml" if kind == "hwconfigs" else ".py"
+    suffix = ".yaml" if kind in ("hwconfigs", "dram") else ".py"
     return sorted(p for p in folder(kind).glob(f"*{suffix}") if p.name[0] not in "_.")
 
 

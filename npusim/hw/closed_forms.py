@@ -128,21 +128,23 @@ def vector_cycles(
 
 
 def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:
-    """Share of peak that scattered runs of `run_bytes` contiguous bytes can reach.
+    """Share of peak that scattered runs of `run_bytes` contiguous bytes can reach (A37).
 
-    Each run opens its rows anew in every granule that it touches: per granule the longer of its
-    data time and of its activates, one every max(tRRD, tFAW / 4), less the time of refreshes.
+    Each run opens its rows anew in every channel that it touches: the longer of its data time and
+    of its activates, one every max(tRRD, tFAW / 4) in each pseudo-channel and one after the other
+    on the row-command bus, less the time of refreshes.
     """
     run = np.maximum(np.asarray(run_bytes, np.float64), 1)
-    piece = np.minimum(run, dram.interleave_bytes)
-    per_lane = np.ceil(np.ceil(piece / dram.burst_bytes) / dram.pseudo_channels)
-    rows = np.maximum(run / (dram.interleave_bytes * dram.channels), 1)
-    data_ns = per_lane * dram.burst_length / dram.transfers_per_s * 1e9
-    times = dram.timings_ns
-    activate_ns = np.minimum(per_lane, dram.bank_groups) * max(times.rrd, times.faw / 4) / rows
-    used = piece / (dram.burst_bytes * dram.pseudo_channels) / per_lane
-    busy = 1 - (times.rfc + times.rp) / times.refi
-    return used * data_ns / np.maximum(data_ns, activate_ns) * busy
+    piece = np.minimum(run, dram.granule_bytes)
+    bursts = np.ceil(piece / dram.burst_bytes)
+    in_row_set = max(dram.row_set_bytes / dram.granule_bytes, 1.0)
+    again = np.clip(run / (dram.granule_bytes * dram.channels), 1, in_row_set)
+    burst_ns = dram.burst_clocks / dram.clock_hz * 1e9 / dram.pseudo_channels
+    data_ns = bursts * np.maximum(burst_ns, dram.timings_ns.ccd_s / dram.pseudo_channels)
+    activates_ns = np.minimum(bursts, dram.spread_banks) * dram.activate_ns / again
+    used = piece / (bursts * dram.burst_bytes)
+    reached = used * bursts * burst_ns / np.maximum(data_ns, activates_ns)
+    return np.asarray(reached * dram.share_without_refresh)
 
 
 def dram_round_trip_cycles(machine: Machine) -> float:

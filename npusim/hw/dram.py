@@ -1,65 +1,41 @@
-"""What a DRAM is: geometry, timing, address interleave and the model that times it."""
+"""What a DRAM is: geometry, timing, address mapping, controller, and the model that times it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil
+from math import ceil, prod
 from typing import Literal
 
+from npusim.hw import address_mapping
+from npusim.hw.address_mapping import AddressMapping
+from npusim.hw.dram_timings import DramTimings
 from npusim.hw.quantities import (
     Bits,
     Bytes,
+    CommandClocks,
     Count,
     Entries,
     Hertz,
-    Nanoseconds,
+    Share,
     Spec,
     TransfersPerSecond,
 )
 
-
-class DramTimings(Spec):
-    """Timing parameters in nanoseconds, named as the standards name them."""
-
-    rcd: Nanoseconds
-    """Activate to column command."""
-    rp: Nanoseconds
-    """Precharge to activate."""
-    cl: Nanoseconds
-    """Read command to data."""
-    cwl: Nanoseconds
-    """Write command to data."""
-    rc: Nanoseconds
-    """Activate to activate of one bank."""
-    rrd: Nanoseconds
-    """Activate to activate of different banks."""
-    faw: Nanoseconds
-    """Window that holds at most four activates."""
-    turnaround: Nanoseconds
-    """Data-bus gap when reads follow writes or writes follow reads."""
-    rfc: Nanoseconds
-    """Length of one refresh of all banks."""
-    refi: Nanoseconds
-    """Mean interval between refreshes."""
-
-    def inconsistencies(self) -> Iterator[tuple[str, str]]:
-        """Times that no device can have together."""
-        if self.rc < self.rcd + self.rp:
-            least = self.rcd + self.rp
-            yield "rc", f"must be at least rcd + rp = {least:g} ns, found {self.rc:g} ns"
-        if self.faw < self.rrd:
-            yield "faw", f"must be at least rrd = {self.rrd:g} ns, found {self.faw:g} ns"
-        if self.refi <= self.rfc:
-            yield "refi", f"must be longer than rfc = {self.rfc:g} ns, found {self.refi:g} ns"
+Hash = Literal["xor", "none"]
+#: Part of a clock that a written time may lie above whole clocks: figures are rounded (A34).
+_GUARD_CLOCKS = 0.01
+_DEFAULT_INTERLEAVE_BYTES = 512
 
 
 class Dram(Spec):
     """Channels of DRAM behind the network."""
 
-    standard: str
-    """Name of the standard, for people."""
-    model: Literal["run"] = "run"
-    """How it is timed: `run` keeps the open row of every bank and serves a request as one run."""
+    standard: str | None = None
+    """Table of the catalogue, or file, that gave the fields which the machine leaves out."""
+    description: str = ""
+    """The device in a few words, for people."""
+    model: Literal["bound", "run", "burst", "detailed"] = "run"
+    """How it is timed: in closed form, by whole row runs, burst by burst, or by command."""
     clock_hz: Hertz
     """Command clock."""
     size_bytes: Bytes
@@ -80,15 +56,37 @@ class Dram(Spec):
     """Banks per bank group."""
     row_bytes: Bytes
     """Bytes of one row of one bank in one pseudo-channel."""
-    interleave_bytes: Bytes = 512
-    """Consecutive bytes that stay in one channel, spread over its pseudo-channels and groups."""
-    write_batch: Entries = 16
-    """Writes that a channel's controller collects before it turns the bus round."""
+    address_mapping: AddressMapping = address_mapping.DEFAULT
+    """Parts of an address, low to high; of two columns the lower has what interleave_bytes says."""
+    interleave_bytes: Bytes | None = None
+    """Bytes that the lower of two columns and all below it number; 512 if absent."""
+    channel_hash: Hash = "xor"
+    """Whether all address digits above turn the channel."""
+    bank_hash: Hash = "xor"
+    """Whether the digits of the row turn the bank."""
+    dual_command_bus: bool = False
+    """Whether row and column commands have buses of their own."""
+    activate_command_clocks: CommandClocks = 1.0
+    """Clocks of an activate on the row-command bus, which pseudo-channels share."""
+    precharge_command_clocks: CommandClocks = 1.0
+    """Clocks of a precharge on the row-command bus."""
+    page_policy: Literal["open"] = "open"
+    """A row stays open until another one of its bank is needed."""
+    refresh: Literal["all_bank", "none"] = "all_bank"
+    """What refreshes: all banks of a pseudo-channel at once, or nothing."""
+    read_queue: Entries = 32
+    """Reads that a channel's controller considers at once, in bursts."""
+    write_queue: Entries = 32
+    """Writes that a channel's controller collects, in bursts."""
+    drain_high: Share = 0.8
+    """Fill of the write queue at which writes are drained."""
+    drain_low: Share = 0.2
+    """Fill of the write queue down to which they are drained."""
     timings_ns: DramTimings
     """Timing parameters."""
 
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
-        """Geometry that has no whole bursts, rows or banks."""
+        """Geometry that has no whole bursts, rows or banks, and queues that cannot drain."""
         if self.width_bits % 8:
             yield "width_bits", f"must be whole bytes, found {self.width_bits} bits"
             return
@@ -98,32 +96,32 @@ class Dram(Spec):
                 f"a burst of {self.burst_length} transfers must take whole clocks of "
                 f"{self.clock_hz} Hz, found {self.transfers_per_s} transfers per second",
             )
-        for name in ("bank_groups", "banks_per_group"):
+        for name in ("pseudo_channels", "bank_groups", "banks_per_group"):
             count = getattr(self, name)
-            if count & (count - 1):
+            if not _is_power_of_two(count):
                 yield name, f"must be a power of two, found {count}"
+        yield from self._controller()
         yield from self._partial_sizes()
 
+    def _controller(self) -> Iterator[tuple[str, str]]:
+        for name in ("activate_command_clocks", "precharge_command_clocks"):
+            clocks = getattr(self, name)
+            if clocks * 4 % 1:
+                yield name, f"must be whole quarters of a clock, found {clocks:g}"
+        if self.drain_low >= self.drain_high:
+            yield "drain_low", f"must be below drain_high = {self.drain_high:g}"
+        elif self.drain_high_bursts <= self.drain_low_bursts:
+            yield "write_queue", f"has no whole burst between its marks, found {self.write_queue}"
+
     def _partial_sizes(self) -> Iterator[tuple[str, str]]:
-        if self.row_bytes % self.burst_bytes:
+        if self.row_bytes % self.burst_bytes or not _is_power_of_two(self.row_bursts):
             yield (
                 "row_bytes",
-                f"must be whole bursts of {self.burst_bytes} B, found {self.row_bytes}",
+                f"must be {self.burst_bytes} B (a burst) times a power of two, "
+                f"found {self.row_bytes}",
             )
-        spread = self.pseudo_channels * self.bank_groups
-        if self.interleave_bytes % (spread * self.burst_bytes):
-            yield (
-                "interleave_bytes",
-                f"must be a multiple of {spread * self.burst_bytes} (one burst of "
-                f"{self.burst_bytes} B in each of {spread} bank groups), "
-                f"found {self.interleave_bytes}",
-            )
-        elif self.row_set_bytes % self.interleave_bytes:
-            yield (
-                "interleave_bytes",
-                f"must divide the {self.row_set_bytes} B of one row in each bank group of a "
-                f"channel, found {self.interleave_bytes}",
-            )
+            return
+        yield from self._interleave()
         whole = self.channels * self.row_set_bytes * self.banks_per_group
         if self.size_bytes % whole:
             yield (
@@ -131,6 +129,67 @@ class Dram(Spec):
                 f"must be a multiple of {whole} (one row in every bank of every channel), "
                 f"found {self.size_bytes}",
             )
+        elif self.address_mapping[-1] != "row" and not _is_power_of_two(self.size_bytes // whole):
+            yield (
+                "address_mapping",
+                f"row must come last, since there are {self.size_bytes // whole} rows, "
+                "which is no power of two",
+            )
+
+    def _interleave(self) -> Iterator[tuple[str, str]]:
+        below, field = self._bytes_below_column(), "interleave_bytes"
+        found = self.interleave_bytes
+        if self.address_mapping.count("column") == 1:
+            if found is not None:
+                yield field, "must be left out where address_mapping has one column only"
+            return
+        given = self.lower_column_bytes
+        if given % below:
+            yield (
+                field,
+                f"must be a multiple of {below} B (what is below the column), found {given}",
+            )
+        elif not _is_power_of_two(given // below):
+            yield field, f"must be {below} B times a power of two, found {given}"
+        elif self.row_bursts % (given // below):
+            yield field, f"must be at most {below * self.row_bursts} B (a whole row), found {given}"
+
+    def _bytes_below_column(self) -> int:
+        """Bytes that the fields below the lowest column number."""
+        first = self.address_mapping.index("column")
+        return self.burst_bytes * prod(self._count(n) for n in self.address_mapping[:first])
+
+    def _count(self, name: str) -> int:
+        """How many of a field there are; columns count as a whole row."""
+        return {
+            "pseudo_channel": self.pseudo_channels,
+            "bank_group": self.bank_groups,
+            "column": self.row_bursts,
+            "channel": self.channels,
+            "bank": self.banks_per_group,
+            "row": self.rows,
+        }[name]
+
+    @property
+    def field_counts(self) -> tuple[int, ...]:
+        """How many values each entry of address_mapping takes, low to high."""
+        counts = [self._count(name) for name in self.address_mapping]
+        places = [k for k, name in enumerate(self.address_mapping) if name == "column"]
+        if len(places) == 2:
+            lower = self.lower_column_bytes // self._bytes_below_column()
+            counts[places[0]], counts[places[1]] = lower, self.row_bursts // lower
+        return tuple(counts)
+
+    @property
+    def lower_column_bytes(self) -> int:
+        """Bytes that the lower of two columns and all below it number."""
+        return self.interleave_bytes or _DEFAULT_INTERLEAVE_BYTES
+
+    @property
+    def granule_bytes(self) -> int:
+        """Consecutive bytes that stay in one channel."""
+        below = self.address_mapping.index("channel")
+        return self.burst_bytes * prod(self.field_counts[:below])
 
     @property
     def burst_bytes(self) -> int:
@@ -138,9 +197,24 @@ class Dram(Spec):
         return self.width_bits // 8 * self.burst_length
 
     @property
+    def burst_clocks(self) -> int:
+        """Command clocks that a burst takes on the data bus."""
+        return self.burst_length * self.clock_hz // self.transfers_per_s
+
+    @property
+    def row_bursts(self) -> int:
+        """Bursts of one row of one bank."""
+        return self.row_bytes // self.burst_bytes
+
+    @property
     def row_set_bytes(self) -> int:
         """Bytes of the rows with one number in all groups and pseudo-channels of a channel."""
         return self.row_bytes * self.pseudo_channels * self.bank_groups
+
+    @property
+    def rows(self) -> int:
+        """Rows of one bank."""
+        return self.size_bytes // (self.channels * self.row_set_bytes * self.banks_per_group)
 
     @property
     def channel_bytes_per_s(self) -> float:
@@ -152,11 +226,63 @@ class Dram(Spec):
         """Peak bandwidth: the sum over the channels."""
         return self.channels * self.channel_bytes_per_s
 
+    @property
+    def drain_high_bursts(self) -> int:
+        """Posted bursts per channel at which a drain begins."""
+        return max(int(self.drain_high * self.write_queue), 1)
+
+    @property
+    def drain_low_bursts(self) -> int:
+        """Posted bursts per channel at which a drain ends."""
+        return int(self.drain_low * self.write_queue)
+
     def clocks(self, time_ns: float) -> int:
-        """A time rounded up to whole command clocks, as a controller must."""
-        return ceil(round(time_ns * self.clock_hz / 1e9, 6))
+        """A time rounded up to whole command clocks, as a controller must (A34)."""
+        return max(ceil(time_ns * self.clock_hz / 1e9 - _GUARD_CLOCKS), 0)
+
+    @property
+    def read_to_write_clocks(self) -> int:
+        """Read command to write command on one data bus."""
+        times = self.timings_ns
+        if times.rtw is not None:
+            return self.clocks(times.rtw)
+        gap = self.clocks(times.cl) + self.burst_clocks + 2 - self.clocks(times.cwl)
+        return max(gap, self.burst_clocks)
+
+    @property
+    def rcd_write_ns(self) -> float:
+        """Activate to write command of one bank."""
+        times = self.timings_ns
+        return times.rcd if times.rcd_write is None else times.rcd_write
+
+    @property
+    def spread_banks(self) -> int:
+        """Different banks in which neighbouring bursts of a granule lie."""
+        names = self.address_mapping
+        below = min(names.index("column"), names.index("channel"))
+        return prod(self.field_counts[:below])
+
+    @property
+    def activate_ns(self) -> float:
+        """Mean distance of the activates of a channel, by window and by row-command bus."""
+        times = self.timings_ns
+        window = max(self.clocks(times.rrd_s), self.clocks(times.faw) / 4) / self.pseudo_channels
+        commands = self.activate_command_clocks + self.precharge_command_clocks
+        return max(window, commands) / self.clock_hz * 1e9
+
+    @property
+    def share_without_refresh(self) -> float:
+        """Share of the time that refreshes leave: each closes the rows, and they reopen."""
+        times = self.timings_ns
+        if self.refresh == "none":
+            return 1.0
+        return 1 - min((times.rfc + times.rp + times.rtp + times.rcd) / times.refi, 0.99)
 
     @property
     def unloaded_read_ns(self) -> float:
         """An idle, precharged bank's read latency: activate, column, first data."""
         return self.timings_ns.rcd + self.timings_ns.cl
+
+
+def _is_power_of_two(count: int) -> bool:
+    return count > 0 and count & (count - 1) == 0

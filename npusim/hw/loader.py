@@ -15,6 +15,7 @@ from npusim.hw.machine import Machine
 from npusim.hw.mistakes import deepest, problems_of
 from npusim.hw.provenance import Provenance
 from npusim.hw.quantities import describe
+from npusim.hw.standards import filled_in
 from npusim.hw.yaml_tree import Item, read
 
 
@@ -67,6 +68,7 @@ def build(
 ) -> LoadedMachine:
     """The machine that a tree describes; `problems` are those already found in it."""
     bare, stated = provenance.split(tree, problems)
+    bare = filled_in(bare, stated, problems)
     try:
         machine = Machine.model_validate(bare.plain(), context={"folder": _folder(bare, source)})
     except ValidationError as error:

@@ -14,8 +14,10 @@ from npusim.hw.noc import Noc
 from npusim.hw.quantities import FileName, Quantity, Spec
 from npusim.hw.shared_sram import SharedSram
 
-#: The finest common time base a machine may need; 2^63 ticks are then over a hundred days.
-MAX_TICK_HZ = 10**12
+#: The finest common time base a machine may need; the 49 bits of an event's time hold two minutes.
+MAX_TICK_HZ = 4 * 10**12
+#: The DRAM's command bus and its window of four activates are counted in quarters of a clock.
+_DRAM_CLOCK_PARTS = 4
 
 
 class Machine(Spec):
@@ -74,8 +76,8 @@ class Machine(Spec):
 
     @property
     def tick_hz(self) -> int:
-        """The integer time base: the least common multiple of all clocks."""
-        return lcm(self.core.clock_hz, self.noc.clock_hz, self.dram.clock_hz)
+        """The integer time base: whole ticks in every clock and in a quarter of the DRAM's (A1)."""
+        return lcm(self.core.clock_hz, self.noc.clock_hz, _DRAM_CLOCK_PARTS * self.dram.clock_hz)
 
     @property
     def ticks_per_cycle(self) -> int:

@@ -75,10 +75,12 @@ def _statement(kind: Item | None, source: Item | None, problems: list[Problem]) 
 
 def of_leaves(machine: Machine, stated: Mapping[str, Provenance]) -> dict[str, Provenance]:
     """Every leaf's provenance: its own, else that of the nearest block around it, else assumed."""
-    return {
-        leaf.path: next((stated[p] for p in _outwards(leaf.path) if p in stated), Provenance())
-        for leaf in leaves(machine)
-    }
+    return {leaf.path: nearest(leaf.path, stated) for leaf in leaves(machine)}
+
+
+def nearest(path: str, stated: Mapping[str, Provenance]) -> Provenance:
+    """What is stated of a path, or of the innermost block around it."""
+    return next((stated[p] for p in _outwards(path) if p in stated), Provenance())
 
 
 def _outwards(path: str) -> Iterator[str]:

@@ -145,6 +145,8 @@ Bits = Annotated[int, Quantity("bits")]
 Count = Annotated[int, Quantity("number")]
 Entries = Annotated[int, Quantity("number", at_most=1 << 16)]
 Rate = Annotated[float, Quantity("number", whole=False, at_least=1e-6, at_most=1e6)]
+Share = Annotated[float, Quantity("number", whole=False, at_least=0, at_most=1)]
+CommandClocks = Annotated[float, Quantity("number", whole=False, at_least=0.25, at_most=64)]
 
 
 def _dtype_name(value: object) -> str:

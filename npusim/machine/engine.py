@@ -7,13 +7,14 @@ ports, network and DRAM request by request. All times are ticks of the machine's
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine import controllers, dram, events, flight, host, requests
+from npusim.machine import dram, events, flight, host, requests
 from npusim.machine import state as s
 from npusim.machine.cache.flush import flush
 from npusim.machine.cache.params import CacheParams
 from npusim.machine.classes import CycleClass
-from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
+from npusim.machine.dram.detailed.interface import write_out
+from npusim.machine.dram.detailed.params import Controller
 from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
 from npusim.machine.host import HostParams
 from npusim.machine.network import NetworkParams
@@ -33,7 +34,7 @@ def simulate(
     work: Ints, users: Ints, order: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, done: Ints, heap: Ints,
     counts: Ints,
-    policy: int | None, p: CoreParams, d: DramParams, ds: Ints, k: CommandParams | None, ks: Ints,
+    policy: int | None, p: CoreParams, d: DramParams, ds: Ints, k: Controller | None, ks: Ints,
     n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints,
     m: ScratchpadParams, ms: Ints, f: HostParams, fs: Ints, phases: Ints,
 ) -> int:  # fmt: skip
@@ -97,7 +98,7 @@ def simulate(
             requests.close(i, stream, later, trace, streams)
             _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
     if k is not None:
-        return max(now, controllers.flush(now, k, ks))
+        return max(now, write_out(d, k, ks))
     if c is not None:
         flush(now, d, ds, c, cs)
     return max(now, dram.flush(now, d, ds))
@@ -108,7 +109,7 @@ def _request(
     i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, order: Ints, trace: Ints,
     streams: Ints, cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints,
     heap: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
     h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """One request of a copy queue where controllers answer later, and its next one if known.

@@ -8,11 +8,13 @@ queue's window names the row.
 from __future__ import annotations
 
 from npusim.core.jit import jit
-from npusim.machine import controllers, dma, dram, events, network, path, reasons
+from npusim.machine import dma, dram, events, network, path, reasons
 from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
-from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
+from npusim.machine.dram.detailed.interface import due, post, step
+from npusim.machine.dram.detailed.params import Controller
+from npusim.machine.dram.mapping import locate
 from npusim.machine.heap import key_of, push
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
@@ -29,7 +31,7 @@ def depart(
     i: int, stream: int, issue: int, far: int, near: int, size: int, row: int, walk: Ints,
     core: int, bank_rate: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
     counts: Ints,
-    p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
     h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """Send a request towards the DRAM that it reads or writes first."""
@@ -52,7 +54,7 @@ def depart(
 @jit
 def _send(
     at: int, t: int, core: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
-    counts: Ints, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    counts: Ints, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
 ) -> None:  # fmt: skip
     """Carry bytes that the copy engine has to the DRAM that they are written to."""
     t, waited, why = path.carry(
@@ -67,16 +69,17 @@ def _send(
 @jit
 def _ask(
     at: int, t: int, address: int, writes: bool, streams: Ints, flying: Ints, agenda: Ints,
-    heap: Ints, counts: Ints, d: DramParams, k: CommandParams, ks: Ints,
+    heap: Ints, counts: Ints, d: DramParams, k: Controller, ks: Ints,
 ) -> None:  # fmt: skip
     """Hand the request to the controllers of its channels, cut where it crosses a granule."""
-    left = flying[at, s.F_SIZE]
+    left, granule = flying[at, s.F_SIZE], d.burst_bytes << d.low_bits
     flying[at, s.F_AT], flying[at, s.F_WRITES] = t, 1 if writes else 0
     flying[at, s.F_PIECES] = flying[at, s.F_FINISH] = 0
     while left > 0:
-        piece = min(left, d.granule_bytes - address % d.granule_bytes)
-        channel = controllers.post(t, at, address, piece, writes, k, ks)
+        piece = min(left, granule - address % granule)
+        post(t, at, address, piece, writes, d, k, ks)
         flying[at, s.F_PIECES] += 1
+        channel, _ = locate(address // d.burst_bytes, d)
         wake(channel, streams, agenda, heap, counts, k, ks)
         address += piece
         left -= piece
@@ -84,13 +87,13 @@ def _ask(
 
 @jit
 def wake(
-    channel: int, streams: Ints, agenda: Ints, heap: Ints, counts: Ints, k: CommandParams, ks: Ints
+    channel: int, streams: Ints, agenda: Ints, heap: Ints, counts: Ints, k: Controller, ks: Ints
 ) -> None:
     """Queue the channel's next action, unless it is queued for as early a time already."""
-    due = controllers.due(channel, k, ks)
-    if due < agenda[channel]:
-        agenda[channel] = due
-        counts[_HEAP] = push(heap, counts[_HEAP], key_of(due, 0, streams.shape[0] + channel))
+    when = due(channel, k, ks)
+    if when < agenda[channel]:
+        agenda[channel] = when
+        counts[_HEAP] = push(heap, counts[_HEAP], key_of(when, 0, streams.shape[0] + channel))
 
 
 @jit
@@ -98,15 +101,15 @@ def serve(
     channel: int, now: int, work: Ints, walk: Ints, order: Ints, trace: Ints, streams: Ints,
     cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, done: Ints, heap: Ints,
     counts: Ints,
-    p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
     h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """A channel's controller acts; requests that it finishes go on."""
     if agenda[channel] != now:
         return  # it was queued anew for an earlier time
     agenda[channel] = s.UNKNOWN
-    for j in range(controllers.step(channel, now, k, ks, done)):
-        at, finish = done[2 * j], done[2 * j + 1]
+    for j in range(step(channel, now, d, k, ks, done)):
+        at, finish = done[j, 0], done[j, 1]
         flying[at, s.F_PIECES] -= 1
         flying[at, s.F_FINISH] = max(flying[at, s.F_FINISH], finish)
         if flying[at, s.F_PIECES] == 0:
@@ -121,7 +124,7 @@ def serve(
 def _go_on(
     at: int, now: int, work: Ints, walk: Ints, order: Ints, trace: Ints, streams: Ints,
     cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, k: CommandParams, ks: Ints, n: NetworkParams, ns: Ints,
+    p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
     h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
     """DRAM has read or accepted all of a request; it goes on to where its bytes are due."""

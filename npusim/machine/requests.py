@@ -8,8 +8,8 @@ from npusim.machine import state as s
 from npusim.machine.cache.access import access
 from npusim.machine.cache.params import CacheParams
 from npusim.machine.classes import CycleClass
-from npusim.machine.controllers import CommandParams
 from npusim.machine.dram import DramParams
+from npusim.machine.dram.detailed.params import Controller
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.slices import SliceParams
@@ -40,7 +40,7 @@ def open(
 def issue(
     i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
-    p: CoreParams, d: DramParams, ds: Ints, k: CommandParams | None, ks: Ints,
+    p: CoreParams, d: DramParams, ds: Ints, k: Controller | None, ks: Ints,
     n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints,
     m: ScratchpadParams, ms: Ints,
 ) -> int:  # fmt: skip

@@ -13,6 +13,13 @@ from npusim.machine.units import Costs
 from npusim.program.program import Edges, Ints, Program
 
 
+def pieces_in_flight(streams: int, machine: Machine) -> int:
+    """Most parts of requests, each in one DRAM channel, that can be under way at a time."""
+    dma = machine.core.dma
+    in_request = dma.request_bytes // machine.dram.granule_bytes + 2
+    return streams * dma.outstanding_requests * in_request
+
+
 def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edges: Edges) -> Tables:
     """Nothing has happened yet; arrays are as large as the program can need."""
     instructions, count = program.instructions, len(program)
@@ -31,7 +38,7 @@ def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edge
     streams, cores, order = _queues(program)
     per_request = 2 if machine.cache is None else 3
     outstanding = machine.core.dma.outstanding_requests
-    pieces = len(program.streams) * outstanding * _pieces(machine) + machine.dram.channels
+    pieces = pieces_in_flight(len(program.streams), machine)
     requests = int(walk.requests(machine.core.dma.request_bytes).sum())
     return Tables(
         work=work,
@@ -48,15 +55,10 @@ def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edge
         ),
         flying=np.zeros((len(program.streams) * outstanding, state.F_WIDTH), np.int64),
         agenda=np.full(machine.dram.channels, state.UNKNOWN, np.int64),
-        done=np.empty(2 * pieces, np.int64),
-        heap=np.empty(2 * len(program.streams) + 2 + pieces, np.int64),
+        done=np.empty((pieces, 2), np.int64),
+        heap=np.empty(2 * len(program.streams) + 2 + pieces + machine.dram.channels, np.int64),
         counts=np.zeros(4, np.int64),
     )
-
-
-def _pieces(machine: Machine) -> int:
-    """Most interleave granules that one request touches."""
-    return machine.core.dma.request_bytes // machine.dram.interleave_bytes + 2
 
 
 def _trace(program: Program, edges: Edges) -> Ints:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
-from npusim.machine import controllers, dram, host, network, scratchpad, shared, state
+from npusim.machine import dram, host, network, scratchpad, shared, state
 from npusim.machine.cache.params import CacheUse, cache_params, cache_state, cache_use
 from npusim.machine.dma import Walks, walks
+from npusim.machine.dram.detailed.layout import counted, detailed_state
+from npusim.machine.dram.detailed.params import Controller, controller
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
 from npusim.machine.in_flight import with_results_in_flight
 from npusim.machine.state import CoreParams, Tables
-from npusim.machine.tables import tables_of
+from npusim.machine.tables import pieces_in_flight, tables_of
 from npusim.machine.timeline import Timeline, by_instruction
 from npusim.machine.units import Costs, costs
 from npusim.program.origin import describe
@@ -33,16 +37,17 @@ def time_program(
 
     Raises IllegalProgram if some instructions can never start.
     """
-    if len(program.streams) > MAX_STREAMS:
-        raise InputError(f"{len(program.streams)} streams; the engine takes {MAX_STREAMS}")
+    queues = len(program.streams) + machine.dram.channels
+    if queues > MAX_STREAMS:
+        raise InputError(f"{queues} streams and DRAM channels; the engine takes {MAX_STREAMS}")
     cost = costs(program, machine)
     walk = walks(program, machine, rows)
     edges = with_results_in_flight(program, machine, cost)
     tables = tables_of(program, machine, cost, walk, edges)
     dram_p, host_p = dram.dram_params(machine), host.host_params(machine)
     dram_s = dram.dram_state(dram_p)
-    command_p = controllers.command_params(machine, dram_p)
-    command_s = controllers.command_state(command_p)
+    command_p = _controllers(program, machine)
+    command_s = np.zeros(1, np.int64) if command_p is None else detailed_state(command_p)
     cache_p = cache_params(machine)
     cache_s = cache_state(machine, cache_p, len(walk.table))
     shared_p = shared.shared_params(machine)
@@ -70,7 +75,8 @@ def time_program(
         stuck = _first_left(tables)
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
     used = cache_use(cache_p, cache_s)
-    return _timeline(program, machine, edges, cost, walk, tables, dram_s, used, int(ticks))
+    dram_counts = dram_s if command_p is None else counted(command_p, command_s)
+    return _timeline(program, machine, edges, cost, walk, tables, dram_counts, used, int(ticks))
 
 
 def _timeline(
@@ -112,6 +118,14 @@ def _timeline(
         cache=used,
         assumed_rows=walk.assumed_rows,
     )
+
+
+def _controllers(program: Program, machine: Machine) -> Controller | None:
+    """What decides DRAM's commands one by one; None where a model answers at once."""
+    if machine.dram.model != "detailed":
+        return None
+    pieces = pieces_in_flight(len(program.streams), machine)
+    return controller(machine.dram, machine.tick_hz // machine.dram.clock_hz, pieces)
 
 
 def _first_left(tables: Tables) -> int:

@@ -29,7 +29,7 @@ core:
     {dispatch_cycles: 2, queue_depth: 16, signal_cycles: 2, wait_cycles: 1, semaphores: 16}
 noc: {kind: crossbar, clock_hz: 1 GHz, port_bytes_per_cycle: 64, latency_cycles: 10}
 dram:
-  standard: LPDDR5
+  description: LPDDR5
   clock_hz: 800 MHz
   size_bytes: 2 GiB
   channels: 2
@@ -45,10 +45,17 @@ dram:
     rp: 18.75 ns
     cl: 21.25 ns
     cwl: 11.25 ns
+    ras: 42.5 ns
     rc: 61.25 ns
-    rrd: 5 ns
+    wr: 35 ns
+    rtp: 10 ns
+    ccd_s: 2.5 ns
+    ccd_l: 5 ns
+    rrd_s: 5 ns
+    rrd_l: 5 ns
+    wtr_s: 6.25 ns
+    wtr_l: 12.5 ns
     faw: 20 ns
-    turnaround: 15 ns
     rfc: 280 ns
     refi: 3906 ns
 host: {link_bytes_per_s: 8 GB/s, launch_ns: 10 us, flops_per_s: 10 GFLOP/s}

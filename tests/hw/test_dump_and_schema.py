@@ -30,7 +30,7 @@ def test_dump_of_awkward_values_loads_back_equal(small):
         [
             'description="null: \\"# é\\n"',
             "name=null-1",
-            "dram.standard='1e9'",
+            "dram.description='1e9'",
             "dram.timings_ns.rcd=14.123456789012345 ns",
             "core.vector.rates.function=0.333333333333333314",
             "host.link_bytes_per_s=123456789.123 B/s",

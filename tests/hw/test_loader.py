@@ -43,8 +43,8 @@ def test_shipped_machines_are_what_they_claim():
     assert (edge.cores, edge.shared_sram) == (1, None)
     assert edge.dram.peak_bytes_per_s == 25.6e9
     assert edge.dram.burst_bytes == 32
-    assert edge.tick_hz == 4_000_000_000
-    assert edge.ticks_per_cycle == 8
+    assert edge.tick_hz == 16_000_000_000
+    assert edge.ticks_per_cycle == 32
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,9 @@ def test_shipped_machines_are_what_they_claim():
             "  allowed: bank_width_bytes, banks, latency_cycles, size_bytes",
         ),
         (
-            "  standard: LPDDR5\n",
+            "  clock_hz: 800 MHz\n",
             "",
-            "m.yaml:19:1: missing field 'standard' in dram: Name of the standard, for people.\n"
-            "    dram:\n"
-            "    ^",
+            "m.yaml:19:1: missing field 'clock_hz' in dram: Command clock.\n    dram:\n    ^",
         ),
         (
             "size_bytes: 2 GiB",
@@ -162,13 +160,41 @@ def test_values_are_strict(spoilt, old, new, message):
         ("clock_hz: 800 MHz", "clock_hz: 800000001 Hz", "a burst of 16 transfers must take whole"),
         ("width_bits: 16", "width_bits: 12", "must be whole bytes, found 12 bits"),
         ("bank_groups: 4", "bank_groups: 3", "dram.bank_groups: must be a power of two, found 3"),
-        ("row_bytes: 2 KiB", "row_bytes: 2000", "must be whole bursts of 32 B, found 2000"),
-        ("interleave_bytes: 256", "interleave_bytes: 64", "must be a multiple of 128"),
-        ("interleave_bytes: 256", "interleave_bytes: 384", "must divide the 8192 B of one row"),
+        (
+            "row_bytes: 2 KiB",
+            "row_bytes: 2000",
+            "must be 32 B (a burst) times a power of two, found 2000",
+        ),
+        ("interleave_bytes: 256", "interleave_bytes: 64", "must be a multiple of 128 B"),
+        ("interleave_bytes: 256 B", "interleave_bytes: 16 KiB", "must be at most 8192 B"),
+        (
+            "interleave_bytes: 256 B",
+            "address_mapping: [channel, column, bank_group, pseudo_channel, bank, row]\n"
+            "  interleave_bytes: 256 B",
+            "must be left out where address_mapping has one column only",
+        ),
+        ("interleave_bytes: 256 B", "address_mapping: [row]", "pseudo_channel is missing"),
+        ("interleave_bytes: 256 B", "address_mapping: row", "expected a list: each of pseudo_chan"),
+        ("interleave_bytes: 256 B", "address_mapping: [rwo]", "'rwo' is no part of an address"),
+        ("interleave_bytes: 256 B", "activate_command_clocks: 1.1", "whole quarters of a clock"),
+        ("interleave_bytes: 256 B", "drain_low: 0.9", "must be below drain_high = 0.8"),
+        ("interleave_bytes: 256 B", "drain_high: 1.1", "drain_high: must be at most 1, found 1.1"),
+        (
+            "interleave_bytes: 256 B",
+            "drain_high: 0.03\n  drain_low: 0.02\n  write_queue: 64",
+            "has no whole burst between its marks",
+        ),
+        (
+            "interleave_bytes: 256",
+            "interleave_bytes: 384",
+            "must be 128 B times a power of two, found 384",
+        ),
         ("size_bytes: 2 GiB", "size_bytes: 2 GB", "must be a multiple of 65536"),
         ("rc: 61.25 ns", "rc: 30 ns", "timings_ns.rc: must be at least rcd + rp = 37.5 ns"),
-        ("faw: 20 ns", "faw: 4 ns", "timings_ns.faw: must be at least rrd = 5 ns, found 4 ns"),
+        ("faw: 20 ns", "faw: 4 ns", "timings_ns.faw: must be at least rrd_s = 5 ns, found 4 ns"),
         ("refi: 3906 ns", "refi: 200 ns", "must be longer than rfc = 280 ns, found 200 ns"),
+        ("ras: 42.5 ns", "ras: 62 ns", "timings_ns.rc: must be at least ras = 62 ns, found 61.25"),
+        ("ccd_l: 5 ns", "ccd_l: 1 ns", "timings_ns.ccd_l: must be at least ccd_s = 2.5 ns"),
         (
             "queues: 3",
             "queues: 3, request_bytes: 48",
@@ -183,13 +209,13 @@ def test_what_cannot_be_together_is_refused_at_the_field(spoilt, old, new, messa
 
 def test_all_errors_at_once_in_the_order_of_the_file(refusal, small):
     text = small.replace("cores: 2", "cores: -2").replace("lanes: 16", "lane: 16")
-    text = text.replace("kind: crossbar", "kind: mesh").replace("rrd: 5 ns", "rrd: 5 GHz")
+    text = text.replace("kind: crossbar", "kind: mesh").replace("rrd_s: 5 ns", "rrd_s: 5 GHz")
     lines = [line for line in refusal(text).splitlines() if line.startswith("m.yaml")]
     assert [line.split(": ")[0] for line in lines] == [
         "m.yaml:2:8",
         "m.yaml:13:12",
         "m.yaml:18:13",
-        "m.yaml:37:10",
+        "m.yaml:42:12",
     ]
 
 

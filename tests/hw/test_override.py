@@ -57,11 +57,11 @@ def test_later_texts_win_and_all_are_remembered(loaded):
 
 
 def test_what_is_set_is_assumed_unless_it_says_otherwise(small):
-    text = small.replace("  standard: LPDDR5", "  provenance: public\n  standard: LPDDR5")
+    text = small.replace("dram:\n", "dram:\n  provenance: public\n")
     loaded = parse_machine(text)
     stated = "dram.bank_groups={value: 2, provenance: measured, source: me}"
-    after = override(loaded, ["dram.timings_ns.rrd=4 ns", stated]).provenance
-    assert after["dram.timings_ns.rrd"] == Provenance("assumed", "--hw-set")
+    after = override(loaded, ["dram.timings_ns.rrd_s=4 ns", stated]).provenance
+    assert after["dram.timings_ns.rrd_s"] == Provenance("assumed", "--hw-set")
     assert after["dram.bank_groups"] == Provenance("measured", "me")
     assert after["dram.timings_ns.rcd"].kind == "public"
 

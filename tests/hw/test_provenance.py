@@ -23,12 +23,12 @@ def test_value_with_provenance_is_the_value(small):
 def test_block_speaks_for_what_is_inside_and_the_inside_first(small):
     text = small.replace(
         "  timings_ns:\n", "  provenance: public\n  source: standard\n  timings_ns:\n"
-    ).replace("rrd: 5 ns", "rrd: {value: 5 ns, source: guessed}")
+    ).replace("rrd_s: 5 ns", "rrd_s: {value: 5 ns, source: guessed}")
     found = parse_machine(text).provenance
     assert (
         found["dram.channels"] == found["dram.timings_ns.rcd"] == Provenance("public", "standard")
     )
-    assert found["dram.timings_ns.rrd"] == Provenance("assumed", "guessed")
+    assert found["dram.timings_ns.rrd_s"] == Provenance("assumed", "guessed")
     assert found["core.clock_hz"] == Provenance("assumed", "")
 
 
@@ -73,9 +73,10 @@ def test_no_field_is_called_like_a_word_of_provenance():
 
 def test_shipped_machines_state_theirs():
     npu_a = load_machine(folder("hwconfigs") / "npu_a.yaml").provenance
-    derived = "derived from HBM2 2.4 Gb/s nanoseconds (Ramulator 2, HBM2_2400Mbps)"
+    derived = "derived from HBM2_2400 nanoseconds, rounded up to clocks of 0.625 ns"
     assert npu_a["dram.timings_ns.rc"] == Provenance("assumed", derived)
-    assert npu_a["dram.channels"].kind == "public"
+    assert npu_a["dram.bank_groups"].kind == "public"
+    assert npu_a["dram.channels"].kind == "assumed"
     edge = load_machine(folder("hwconfigs") / "npu_edge.yaml").provenance
     assert edge["dram.timings_ns.faw"].kind == "public"
     assert all(p.source for p in (*npu_a.values(), *edge.values()))

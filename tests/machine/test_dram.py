@@ -233,8 +233,8 @@ def test_a_full_channel_holds_writes_back(quiet, devices):
 
 
 def test_times_are_rounded_up_to_command_clocks(npu):
-    """14.2 ns are 22.72 clocks of 1.6 GHz: 23 clocks of 5 ticks each."""
+    """14.2 ns are 22.72 clocks of 1.6 GHz: 23 clocks of 20 ticks each."""
     p = dram.dram_params(npu())
-    assert (p.rcd, p.rp, p.cl, p.cwl) == (23 * 5, 23 * 5, 23 * 5, 8 * 5)
-    assert (p.rc, p.rfc, p.refi, p.turnaround) == (76 * 5, 560 * 5, 6240 * 5, 16 * 5)
-    assert p.activate == max(7 * 5, -(-26 * 5 // 4))
+    assert (p.rcd, p.rp, p.cl, p.cwl) == (23 * 20, 23 * 20, 23 * 20, 8 * 20)
+    assert (p.rc, p.rfc, p.refi) == (76 * 20, 560 * 20, 6240 * 20)
+    assert p.activate == max(7 * 20, 24 * 20 // 4)

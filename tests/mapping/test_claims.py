@@ -324,7 +324,7 @@ def test_cycles_of_given_tilings_of_a_product(bench, m, n, k, grid):
     lowered = bench.lower(graph, bench.plan("matmul", m=m, n=n, k=k, grid=grid))
     (decision,) = lowered.decisions
     simulated = time_program(lowered.program, bench.machine).cycles
-    whole = decision.choice.claim.run_bytes >= bench.machine.dram.interleave_bytes
+    whole = decision.choice.claim.run_bytes >= bench.machine.dram.lower_column_bytes
     most = 1 + CYCLES if whole else PARTS_OF_GRANULES
     assert 1 - CYCLES <= decision.choice.cycles / simulated <= most
 

@@ -1,0 +1,1 @@
+"""DRAM command by command."""
