@@ -31,11 +31,12 @@ WIDTH = HEAD + 3 * RANK
 class Walks:
     """One row per copy, see the column numbers; `rows` are row numbers of indirect copies.
 
-    QUEUE is the copy engine's queue, BASE the far address, OTHER the address of the other end where that is in DRAM or shared
-    SRAM too, RUN the contiguous bytes, DENSE the bytes that the near memory moves for each 1024
-    useful ones (short runs waste its words), ROWS the position of an indirect copy's row
-    numbers in `rows` or -1; its first dimension counts the rows. MANY is the position of a
-    multicast's list in `rows`: how many cores it goes to, then which; 0 if it is none.
+    QUEUE is the copy engine's queue, BASE the far address, OTHER the address of the other end
+    where that is in DRAM or shared SRAM too, RUN the contiguous bytes, DENSE the bytes that the
+    near memory moves for each 1024 useful ones (short runs waste its words), ROWS the position
+    of an indirect copy's row numbers in `rows` or -1; its first dimension counts the rows. MANY
+    is the position of a multicast's list in `rows`: how many cores it goes to, then which; 0 if
+    it is none.
     """
 
     table: Ints

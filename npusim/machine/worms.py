@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_inline
 from npusim.hw.machine import Machine
 from npusim.hw.noc import Grid
 from npusim.machine import wormhole as w
-from npusim.machine.links import GridParams, step
+from npusim.machine.links import DOWN, RIGHT, WAYS, GridParams, step
 from npusim.machine.network import NetworkParams, network_params, network_state
 from npusim.machine.transfers import Replayed, Transfers, memory_cycles
 from npusim.machine.wormhole import EJECT, GROUPS, INJECT, PARTS, PORTS, WormholeParams
@@ -120,13 +120,21 @@ def _run(grid: Grid, packets: Ints, links: Ints, reads: int, network: int, g: Gr
     assert last >= 0, "packets wait for one another in a ring"
 
 
+@jit_inline
+def _at_seam(at: int, way: int, g: GridParams) -> bool:
+    """Whether a ring begins at this router for packets that leave it this way."""
+    place, length = (at % g.columns, g.columns) if way < DOWN else (at // g.columns, g.rows)
+    return bool(place == 0 if way in (RIGHT, DOWN) else place == length - 1)
+
+
 @jit
 def _routes(
     packets: Ints, reads: int, network: int, g: GridParams, hops: Ints, groups: Ints
 ) -> None:
     """Links and groups of channels of every packet, from its endpoint to the other.
 
-    A packet changes its group where a ring closes, and goes back where it turns.
+    A packet changes its group at the router where its ring begins, also if it starts there, and
+    goes back where it turns.
     """
     end, nodes = 0, g.rows * g.columns
     for k in range(packets.shape[0]):
@@ -137,13 +145,13 @@ def _routes(
         end += 1
         while at != to:
             link, after = step(network, at, to, g)
-            way = link % 4
+            way = link % WAYS
             if way // 2 != upright:
                 behind, upright = 0, way // 2
-            hops[end], groups[end] = (link // 4 - network * nodes) * PORTS + way, kind + behind
-            end += 1
-            if after - at not in (1, -1, g.columns, -g.columns):
+            if g.wraps and _at_seam(at, way, g):
                 behind = 1
+            hops[end], groups[end] = (link // WAYS - network * nodes) * PORTS + way, kind + behind
+            end += 1
             at = after
         hops[end], groups[end] = at * PORTS + EJECT, kind + behind
         end += 1
