@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npusim.core.jit import jit_inline
+from npusim.core.jit import jit, jit_inline
 from npusim.hw.machine import Machine
 from npusim.machine.clock import occupy
-from npusim.machine.links import WAYS, GridParams, grid_params, router, step
+from npusim.machine.links import WAYS, GridParams, grid_params, hops, router, step
 from npusim.program.program import Ints
 
 #: The node of DRAM and shared SRAM where it does not matter which part of them is asked.
@@ -116,14 +116,16 @@ def ask(t: int, core: int, node: int, queue: int, p: NetworkParams, s: Ints) -> 
 
     It takes no bandwidth: it is one flit.
     """
-    t += p.latency
     if p.grid.networks > 0:
-        at, to = s[p.at_places + _end(core, p)], s[p.at_places + _end(node, p)]
-        t += p.request
-        while at != to:
-            at = step(queue % p.grid.networks, at, to, p.grid)[1]
-            t += p.hop
-    return t
+        t += p.request + p.hop * _apart(core, node, queue, p, s)
+    return t + p.latency
+
+
+@jit
+def _apart(core: int, node: int, queue: int, p: NetworkParams, s: Ints) -> int:
+    """Hops from a core to a node."""
+    source, target = s[p.at_places + _end(core, p)], s[p.at_places + _end(node, p)]
+    return hops(queue % p.grid.networks, source, target, p.grid)
 
 
 @jit_inline
@@ -144,7 +146,7 @@ def cross(
     return t, held
 
 
-@jit_inline
+@jit
 def _over_grid(
     issue: int, t: int, waited: int, size: int, source: int, target: int, queue: int,
     p: NetworkParams, s: Ints,
