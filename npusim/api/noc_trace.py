@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,7 +156,7 @@ def _rows(file: str, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str
     try:
         data = Path(file).read_bytes()
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         message = getattr(error, "strerror", None) or str(error)
         raise InputError(Problem(message, Place(file))) from None
     except UnicodeDecodeError:

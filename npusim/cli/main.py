@@ -92,10 +92,6 @@ def _dispatch(args: Namespace, given: Sequence[str]) -> int:
             from npusim.cli.export import export
 
             code = export(args)
-        case "probe":
-            from npusim.cli.noc_trace import probe
-
-            code = probe(args)
         case "warmup":
             from npusim.cli.warmup import warmup
 

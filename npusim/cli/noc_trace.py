@@ -15,10 +15,8 @@ from npusim.measure.noc_trace import Replay
 from npusim.report.noc_trace import load_figure, trace_parts
 
 
-def probe(args: Namespace) -> int:
+def probe_traces(args: Namespace) -> int:
     """Replay the traces of args.noc_trace, print how far off they are, draw args.links."""
-    if not args.noc_trace:
-        raise InputError(Problem("probe what? e.g. --noc-trace FILE", Place("--noc-trace")))
     loaded, notes = load_hardware(args.hw, args.hw_set)
     for note in notes:
         printer.note(note)

@@ -37,7 +37,6 @@ def make_parser() -> Parser:
     _verb(verbs, "list", "machines, models, plans and kernels of the catalogue")
     _export(verbs)
     _verb(verbs, "warmup", "compile all of npusim's loops ahead, and say where they are kept")
-    _probe(verbs)
     return parser
 
 
@@ -78,6 +77,15 @@ def _probe(verbs: argparse._SubParsersAction[Parser]) -> None:
         "--only", action="extend", nargs="+", default=[], metavar="GROUP",
         help="only these groups of micro-benchmarks, e.g. bandwidth latency",
     )  # fmt: skip
+    probe.add_argument(
+        "--noc-trace", action="extend", nargs="+", default=[], metavar="FILE",
+        help="replay measured network reads instead, and compare (CSV or .csv.gz: trace, proc, "
+        "noc, sx, sy, dx, dy, bytes, event, cycle)",
+    )  # fmt: skip
+    probe.add_argument(
+        "--golden", metavar="FILE", help="measured totals of traces: CSV with trace, golden_cycles"
+    )
+    probe.add_argument("--links", metavar="TRACE", help="draw the load of all links in a trace")
     probe.add_argument("--out", default="results", metavar="DIR", help="results go there (results)")
     probe.add_argument("--json", action="store_true", help="print the document and nothing else")
 
@@ -111,24 +119,6 @@ def _export(verbs: argparse._SubParsersAction[Parser]) -> None:
     export.add_argument("-o", "--output", metavar="F.onnx", help="the file to write")
     export.add_argument("--dtype", metavar="DTYPE", help="store all floats so, e.g. float32")
     export.add_argument("--seed", type=whole_number, default=0, metavar="N", help="of weights (0)")
-
-
-def _probe(verbs: argparse._SubParsersAction[Parser]) -> None:
-    probe = _verb(verbs, "probe", "measure the modelled machine as one measures silicon")
-    _subject(probe, model=False, machine=True)
-    probe.add_argument(
-        "--noc-trace", nargs="+", metavar="FILE",
-        help="replay measured network reads (CSV or .csv.gz: trace, proc, noc, sx, sy, dx, dy, "
-        "bytes, event, cycle) and compare",
-    )  # fmt: skip
-    probe.add_argument(
-        "--golden", metavar="FILE", help="measured totals: CSV with trace, golden_cycles"
-    )
-    probe.add_argument("--links", metavar="TRACE", help="draw the load of every link in a trace")
-    probe.add_argument(
-        "--out", default="results", metavar="DIR", help="pictures go there (results)"
-    )
-    probe.add_argument("--json", action="store_true", help="print one document and nothing else")
 
 
 def _verb(verbs: argparse._SubParsersAction[Parser], name: str, text: str) -> Parser:

@@ -47,5 +47,5 @@ class Replayed:
 
 
 def memory_cycles(machine: Machine) -> int:
-    """Network cycles from a read's arrival at DRAM to its first data, on an idle bank."""
+    """Network cycles from a read's arrival at DRAM to its first data, on an idle bank (A46)."""
     return int(np.ceil(machine.dram.unloaded_read_ns * machine.noc.clock_hz / 1e9))

@@ -74,7 +74,7 @@ def _ends(node: Ints, machine: Machine) -> Ints:
 
 
 def _links(machine: Machine, p: NetworkParams, routers: Ints) -> Ints:
-    """The link table of one network: spacing of flits and delay of every link and port."""
+    """The link table of one network: spacing of flits and delay of every link and port (A45)."""
     grid = _grid(machine)
     links = np.zeros((grid.nodes, PORTS, w.L_WIDTH), np.int64)
     links[:, :, w.L_SPACING] = _spacing(grid, grid.link_bytes_per_cycle)
