@@ -77,6 +77,15 @@ def _probe(verbs: argparse._SubParsersAction[Parser]) -> None:
         "--only", action="extend", nargs="+", default=[], metavar="GROUP",
         help="only these groups of micro-benchmarks, e.g. bandwidth latency",
     )  # fmt: skip
+    probe.add_argument(
+        "--noc-trace", action="extend", nargs="+", default=[], metavar="FILE",
+        help="replay measured network reads instead, and compare (CSV or .csv.gz: trace, proc, "
+        "noc, sx, sy, dx, dy, bytes, event, cycle)",
+    )  # fmt: skip
+    probe.add_argument(
+        "--golden", metavar="FILE", help="measured totals of traces: CSV with trace, golden_cycles"
+    )
+    probe.add_argument("--links", metavar="TRACE", help="draw the load of all links in a trace")
     probe.add_argument("--out", default="results", metavar="DIR", help="results go there (results)")
     probe.add_argument("--json", action="store_true", help="print the document and nothing else")
 

@@ -10,13 +10,20 @@ from npusim.api.probe import probe as probe_machine
 from npusim.cli import printer
 from npusim.cli.progress import Bar
 from npusim.cli.run import telling
-from npusim.core.errors import OK
+from npusim.core.errors import OK, InputError, Place, Problem
 from npusim.report.probe import parts as probe_parts
 from npusim.report.text import Part
 
 
 def probe(args: Namespace, given: Sequence[str]) -> int:
     """Measure a machine as the flags say; prints the tables or the document."""
+    if args.noc_trace:
+        from npusim.cli.noc_trace import probe_traces
+
+        return probe_traces(args)
+    for flag in ("golden", "links"):
+        if getattr(args, flag) is not None:
+            raise InputError(Problem("goes with --noc-trace only", Place(f"--{flag}")))
     with Bar() as bar:
         found = probe_machine(
             args.hw, args.hw_set, args.only, args.out, telling(bar), ["npusim", *given]

@@ -149,8 +149,25 @@ def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:
 
 def dram_round_trip_cycles(machine: Machine) -> float:
     """Core cycles from a read's issue on an idle machine to its data in the scratchpad."""
-    network_ns = 2e9 * machine.noc.latency_cycles / machine.noc.clock_hz
+    network_ns = 2e9 * network_way_cycles(machine) / machine.noc.clock_hz
     if machine.cache is not None:
         network_ns += 1e9 * machine.cache.latency_cycles / machine.noc.clock_hz
     latency_ns = network_ns + machine.dram.unloaded_read_ns
     return latency_ns * machine.core.clock_hz / 1e9 + machine.core.sram.latency_cycles
+
+
+def network_way_cycles(machine: Machine) -> float:
+    """Network cycles of one way between a core and DRAM when idle: the mean of there and back."""
+    noc, grid = machine.noc, machine.noc.grid
+    if grid is None:
+        return float(noc.latency_cycles)
+    cores = np.array(grid.core_places(machine.cores))
+    memory = np.array(grid.dram_places(machine.dram.channels))
+    apart = np.abs(cores[:, None] - memory[None])
+    length = np.array([grid.columns, grid.rows])
+    if grid.one_way:  # there and back is once round each ring
+        apart = np.where(apart > 0, length / 2, 0)
+    elif noc.kind != "mesh":
+        apart = np.minimum(apart, length - apart)
+    hops = float(apart.sum(axis=2).mean())
+    return noc.latency_cycles + grid.hop_cycles * hops + grid.request_cycles / 2

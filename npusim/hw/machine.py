@@ -57,6 +57,9 @@ class Machine(Spec):
                 "core.dma.request_bytes",
                 f"must be whole DRAM bursts of {burst} B, found {request}",
             )
+        shared = self.shared_sram is not None
+        for field, message in self.noc.misplaced(self.cores, self.dram.channels, shared):
+            yield f"noc.{field}", message
         if self.cache is not None:
             yield from self._no_sectors(self.cache.sector_bytes)
 

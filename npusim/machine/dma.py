@@ -21,7 +21,9 @@ from npusim.program.program import Ints, Program
 #: Where an end of a copy lies, as seen from the core whose DMA does it.
 LOCAL, REMOTE, SHARED, DRAM = 0, 1, 2, 3
 #: Columns of the walk table before the sizes and the two sets of strides.
-FROM, TO, FROM_CORE, TO_CORE, BASE, OTHER, RUN, DENSE, ROWS, ROW_STRIDE, MANY, HEAD = range(12)
+(
+    FROM, TO, FROM_CORE, TO_CORE, QUEUE, BASE, OTHER, RUN, DENSE, ROWS, ROW_STRIDE, MANY, HEAD,
+) = range(13)  # fmt: skip
 WIDTH = HEAD + 3 * RANK
 
 
@@ -29,11 +31,12 @@ WIDTH = HEAD + 3 * RANK
 class Walks:
     """One row per copy, see the column numbers; `rows` are row numbers of indirect copies.
 
-    BASE is the far address, OTHER the address of the other end where that is in DRAM or shared
-    SRAM too, RUN the contiguous bytes, DENSE the bytes that the near memory moves for each 1024
-    useful ones (short runs waste its words), ROWS the position of an indirect copy's row
-    numbers in `rows` or -1; its first dimension counts the rows. MANY is the position of a
-    multicast's list in `rows`: how many cores it goes to, then which; 0 if it is none.
+    QUEUE is the copy engine's queue, BASE the far address, OTHER the address of the other end
+    where that is in DRAM or shared SRAM too, RUN the contiguous bytes, DENSE the bytes that the
+    near memory moves for each 1024 useful ones (short runs waste its words), ROWS the position
+    of an indirect copy's row numbers in `rows` or -1; its first dimension counts the rows. MANY
+    is the position of a multicast's list in `rows`: how many cores it goes to, then which; 0 if
+    it is none.
     """
 
     table: Ints
@@ -50,7 +53,8 @@ def walks(program: Program, machine: Machine, rows: Mapping[int, Ints] | None) -
     """All copies of a program; `rows` gives row numbers by instruction (None: evenly spread)."""
     copies, regions = program.copies, program.regions
     instructions = program.rows_of(Kind.COPY)
-    core = np.array([s.core for s in program.streams])[program.instructions.stream[instructions]]
+    stream = program.instructions.stream[instructions]
+    core = np.array([s.core for s in program.streams])[stream]
     source_at, source_core = _ends(program, copies.source, core)
     target_at, target_core = _ends(program, copies.destination, core)
     far_is_target = target_at > source_at
@@ -60,6 +64,7 @@ def walks(program: Program, machine: Machine, rows: Mapping[int, Ints] | None) -
     table = np.zeros((len(instructions), WIDTH), np.int64)
     table[:, FROM], table[:, TO] = source_at, target_at
     table[:, FROM_CORE], table[:, TO_CORE] = source_core, target_core
+    table[:, QUEUE] = np.array([s.queue for s in program.streams])[stream]
     table[:, BASE] = _address(program, far)
     table[:, OTHER] = _address(program, near)
     both = np.minimum(source_at, target_at) >= SHARED

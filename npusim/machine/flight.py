@@ -16,7 +16,7 @@ from npusim.machine.dram.detailed.interface import due, post, step
 from npusim.machine.dram.detailed.params import Controller
 from npusim.machine.dram.mapping import locate
 from npusim.machine.heap import key_of, push
-from npusim.machine.network import MEMORY, NetworkParams
+from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.slices import SliceParams
 from npusim.machine.state import CoreParams
@@ -41,28 +41,31 @@ def depart(
     flying[at, s.F_RATE] = bank_rate
     flying[at, s.F_WAITED], flying[at, s.F_WHY] = 0, _LATENCY
     if walk[row, dma.FROM] == dma.DRAM:
-        _ask(at, network.ask(issue, n), far, False, streams, flying, agenda, heap, counts, d, k, ks)
+        node = path.dram_node(far, d, n)
+        flying[at, s.F_NODE] = node
+        t = network.ask(issue, core, node, walk[row, dma.QUEUE], n, ns)
+        _ask(at, t, far, False, streams, flying, agenda, heap, counts, d, k, ks)
         return
     address = path.source_address(far, near, row, walk)
     t, waited, why = path.fetch(
         issue, address, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms
     )
     flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
-    _send(at, t, core, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
+    _send(at, t, core, walk[row, dma.QUEUE], streams, flying, agenda, heap, counts, d, k, ks, n, ns)
 
 
 @jit
 def _send(
-    at: int, t: int, core: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
+    at: int, t: int, core: int, queue: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
     counts: Ints, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
 ) -> None:  # fmt: skip
     """Carry bytes that the copy engine has to the DRAM that they are written to."""
+    address = flying[at, s.F_NEAR]
     t, waited, why = path.carry(
         flying[at, s.F_ISSUE], t, flying[at, s.F_WAITED], flying[at, s.F_WHY],
-        flying[at, s.F_SIZE], core, MEMORY, n, ns,
+        flying[at, s.F_SIZE], core, path.dram_node(address, d, n), queue, n, ns,
     )  # fmt: skip
     flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
-    address = flying[at, s.F_NEAR]
     _ask(at, t, address, True, streams, flying, agenda, heap, counts, d, k, ks)
 
 
@@ -136,10 +139,11 @@ def _go_on(
     if wait > 0:
         waited, why = waited + wait, _BANDWIDTH
     if flying[at, s.F_WRITES] == 0:
-        t, waited, why = path.carry(issue, t, waited, why, size, MEMORY, core, n, ns)
+        node, queue = flying[at, s.F_NODE], walk[row, dma.QUEUE]
+        t, waited, why = path.carry(issue, t, waited, why, size, node, core, queue, n, ns)
         flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
         if walk[row, dma.TO] == dma.DRAM:
-            _send(at, t, core, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
+            _send(at, t, core, queue, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
             return
         t, waited, why = path.deposit(
             issue, t, waited, why, flying[at, s.F_NEAR], -1, size, row, walk, core, rate,

@@ -10,10 +10,12 @@ from __future__ import annotations
 from npusim.core.jit import jit_inline
 from npusim.machine import network, scratchpad, shared
 from npusim.machine.classes import CycleClass
-from npusim.machine.dma import DENSE, DRAM, FROM, FROM_CORE, LOCAL, SHARED, TO, TO_CORE
+from npusim.machine.dma import DENSE, DRAM, FROM, FROM_CORE, LOCAL, QUEUE, SHARED, TO, TO_CORE
+from npusim.machine.dram import DramParams
+from npusim.machine.dram.mapping import locate
 from npusim.machine.network import MEMORY, NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
-from npusim.machine.slices import SliceParams
+from npusim.machine.slices import SliceParams, slice_of
 from npusim.program.program import Ints
 
 _LATENCY = int(CycleClass.DRAM_LATENCY)
@@ -35,11 +37,11 @@ def latency_class(source: int, target: int, cached: bool, behind: int) -> int:
 
 @jit_inline
 def carry(
-    issue: int, t: int, waited: int, why: int, size: int, source: int, target: int,
+    issue: int, t: int, waited: int, why: int, size: int, source: int, target: int, queue: int,
     n: NetworkParams, ns: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Data from node to node; (when it is there, ticks waited so far, the last cause)."""
-    t, wait = network.cross(issue, t, waited, size, source, target, n, ns)
+    t, wait = network.cross(issue, t, waited, size, source, target, queue, n, ns)
     if wait > 0:
         return t, waited + wait, _NOC
     return t, waited, why
@@ -58,16 +60,18 @@ def fetch(
         return scratchpad.move(
             issue, issue, 0, size, walk[row, DENSE], core, bank_rate, False, m, ms
         )
-    t, node = network.ask(issue, n), MEMORY
+    node, queue = walk[row, FROM_CORE], walk[row, QUEUE]
+    if walk[row, FROM] == SHARED:
+        node = shared_node(address, h, n)
+    t = network.ask(issue, core, node, queue, n, ns)
     if walk[row, FROM] == SHARED:
         t, waited = shared.serve(issue, t, 0, address, size, False, -1, h, hs)
         why = _SHARED
     else:
-        node = walk[row, FROM_CORE]
         t, waited, why = scratchpad.move(
             issue, t, 0, size, 1024, node, m.port_bytes_per_cycle, False, m, ms
         )
-    return carry(issue, t, waited, why, size, node, core, n, ns)
+    return carry(issue, t, waited, why, size, node, core, queue, n, ns)
 
 
 @jit_inline
@@ -80,24 +84,41 @@ def deposit(
 
     `address` is theirs in shared SRAM, `before` that from which they came if that is there too.
     """
-    again = walk[row, FROM] == walk[row, TO]
+    again, queue = walk[row, FROM] == walk[row, TO], walk[row, QUEUE]
     if walk[row, TO] == LOCAL:
         t, wait, cause = scratchpad.move(
             issue, t, waited, size, walk[row, DENSE], core, bank_rate, again, m, ms
         )
     elif walk[row, TO] == SHARED:
-        t, waited, why = carry(issue, t, waited, why, size, core, MEMORY, n, ns)
+        node = shared_node(address, h, n)
+        t, waited, why = carry(issue, t, waited, why, size, core, node, queue, n, ns)
         t, wait = shared.serve(issue, t, waited, address, size, True, before, h, hs)
         cause = _SHARED
     else:
         node = walk[row, TO_CORE]
-        t, waited, why = carry(issue, t, waited, why, size, core, node, n, ns)
+        t, waited, why = carry(issue, t, waited, why, size, core, node, queue, n, ns)
         t, wait, cause = scratchpad.move(
             issue, t, waited, size, 1024, node, m.port_bytes_per_cycle, False, m, ms
         )
     if wait > 0:
         return t, waited + wait, cause
     return t, waited, why
+
+
+@jit_inline
+def dram_node(address: int, d: DramParams, n: NetworkParams) -> int:
+    """The node where a request's first byte is reached in DRAM."""
+    if n.dram_places == 0:
+        return MEMORY
+    return network.dram_node(locate(address // d.burst_bytes, d)[0], n)
+
+
+@jit_inline
+def shared_node(address: int, h: SliceParams, n: NetworkParams) -> int:
+    """The node where a request's first byte is reached in shared SRAM."""
+    if n.shared_places == 0:
+        return MEMORY
+    return network.shared_node(slice_of(address, h), h.slices, n)
 
 
 @jit_inline

@@ -10,7 +10,7 @@ from npusim.machine.cache.params import CacheParams
 from npusim.machine.classes import CycleClass
 from npusim.machine.dram import DramParams
 from npusim.machine.dram.detailed.params import Controller
-from npusim.machine.network import MEMORY, NetworkParams
+from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.slices import SliceParams
 from npusim.machine.state import CoreParams
@@ -93,12 +93,14 @@ def _transfer(
 
     Returns (finish, ticks waited, the last cause, ticks behind a cache in any case).
     """
-    behind = 0
+    behind, queue = 0, walk[row, dma.QUEUE]
     if walk[row, dma.FROM] == dma.DRAM:
+        node = path.dram_node(far, d, n)
+        t = network.ask(issue, core, node, queue, n, ns)
         t, waited, why, behind = _main_memory(
-            issue, network.ask(issue, n), 0, _LATENCY, far, size, False, -1, row, d, ds, c, cs
+            issue, t, 0, _LATENCY, far, size, False, -1, row, d, ds, c, cs
         )
-        t, waited, why = path.carry(issue, t, waited, why, size, MEMORY, core, n, ns)
+        t, waited, why = path.carry(issue, t, waited, why, size, node, core, queue, n, ns)
     else:
         address = path.source_address(far, near, row, walk)
         t, waited, why = path.fetch(
@@ -107,7 +109,8 @@ def _transfer(
     before = far if walk[row, dma.FROM] == walk[row, dma.TO] else -1
     address = path.target_address(far, near, row, walk)
     if walk[row, dma.TO] == dma.DRAM:
-        t, waited, why = path.carry(issue, t, waited, why, size, core, MEMORY, n, ns)
+        node = path.dram_node(address, d, n)
+        t, waited, why = path.carry(issue, t, waited, why, size, core, node, queue, n, ns)
         t, waited, why, more = _main_memory(
             issue, t, waited, why, address, size, True, before, row, d, ds, c, cs
         )

@@ -45,8 +45,8 @@ G_INSTRUCTION, G_UNTIL, G_WHY, G_WIDTH = range(4)
 # Requests that wait for a controller's answer, a row for every slot of every stream's window.
 (
     F_INSTRUCTION, F_ISSUE, F_AT, F_WAITED, F_WHY, F_NEAR, F_SIZE, F_RATE, F_WRITES, F_PIECES,
-    F_FINISH, F_WIDTH,
-) = range(12)  # fmt: skip
+    F_FINISH, F_NODE, F_WIDTH,
+) = range(13)  # fmt: skip
 
 #: Modes of a stream; HELD has its window full of requests whose end is not known yet.
 IDLE, STARTING, ISSUING, HELD = range(4)

@@ -60,7 +60,7 @@ def time_program(
         command_p,
         command_s,
         network.network_params(machine),
-        network.network_state(machine.cores),
+        network.network_state(machine),
         shared_p,
         shared.shared_state(shared_p),
         cache_p if cache_p.present else None,

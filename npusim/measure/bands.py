@@ -46,6 +46,22 @@ def _uncompared(_: Machine) -> Band | None:
     return None
 
 
+def _network(machine: Machine) -> str:
+    grid = machine.noc.grid
+    if grid is None:
+        return machine.noc.kind
+    many = f"{grid.networks} networks" if grid.networks > 1 else "one network"
+    return f"{machine.noc.kind}, {many} of {grid.rows} x {grid.columns} routers, model clock"
+
+
+def _network_band(machine: Machine) -> Band | None:
+    """Clocks of links (A43) against whole kernels of reads on a machine with one-way rings."""
+    grid = machine.noc.grid
+    if grid is None or not grid.one_way:
+        return None
+    return Band(-0.22, 0.05, "reads measured on a Wormhole n150, totals of 47 kernels")
+
+
 def _shared(machine: Machine) -> str:
     """What stands beside DRAM or before it."""
     shared, cache = machine.shared_sram, machine.cache
@@ -85,7 +101,7 @@ def _matrix_band(machine: Machine) -> Band | None:
 #: Classes that nobody owns follow from what the other classes do.
 PARTS: tuple[Part, ...] = (
     Part("dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model, _uncompared),
-    Part("noc", (C.NOC,), lambda m: m.noc.kind, _uncompared),
+    Part("noc", (C.NOC,), _network, _network_band),
     Part("sram", (C.BANK_CONFLICT,), lambda _: "bandwidth of all banks, with latency", _uncompared),
     Part("shared", (C.SHARED_SRAM,), _shared, _uncompared),
     Part("matrix", (C.MATRIX, C.FILL_DRAIN), lambda m: m.core.matrix.description, _matrix_band),

@@ -152,6 +152,8 @@ def _turn_cycles(machine: Machine) -> float:
 
 
 def _port(machine: Machine) -> float:
-    """Bytes per core cycle into one core."""
-    network = machine.noc.port_bytes_per_cycle * machine.noc.clock_hz / machine.core.clock_hz
+    """Bytes per core cycle into one core, from all networks."""
+    networks = machine.noc.grid.networks if machine.noc.grid else 1
+    network = networks * machine.noc.port_bytes_per_cycle
+    network *= machine.noc.clock_hz / machine.core.clock_hz
     return min(network, float(machine.core.dma.port_bytes_per_cycle))

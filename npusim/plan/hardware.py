@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from npusim.hw import closed_forms
-from npusim.hw.closed_forms import dram_efficiency, dram_round_trip_cycles
+from npusim.hw.closed_forms import dram_efficiency, dram_round_trip_cycles, network_way_cycles
 from npusim.hw.folds import Ints, Stationary
 from npusim.hw.machine import Machine
 from npusim.plan.room import ACC_ALIGNMENT_BYTES
@@ -128,7 +128,7 @@ class Hardware:
     def store_cycles(self, size_bytes: ArrayLike) -> NDArray[np.float64]:
         """From the last result on a core to its arrival in DRAM."""
         machine = self.machine
-        latency = machine.noc.latency_cycles + machine.core.dma.descriptor_cycles
+        latency = network_way_cycles(machine) + machine.core.dma.descriptor_cycles
         share = np.minimum(
             machine.dram_bytes_per_cycle / machine.cores, machine.core.dma.port_bytes_per_cycle
         )

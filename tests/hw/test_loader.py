@@ -209,7 +209,7 @@ def test_what_cannot_be_together_is_refused_at_the_field(spoilt, old, new, messa
 
 def test_all_errors_at_once_in_the_order_of_the_file(refusal, small):
     text = small.replace("cores: 2", "cores: -2").replace("lanes: 16", "lane: 16")
-    text = text.replace("kind: crossbar", "kind: mesh").replace("rrd_s: 5 ns", "rrd_s: 5 GHz")
+    text = text.replace("kind: crossbar", "kind: star").replace("rrd_s: 5 ns", "rrd_s: 5 GHz")
     lines = [line for line in refusal(text).splitlines() if line.startswith("m.yaml")]
     assert [line.split(": ")[0] for line in lines] == [
         "m.yaml:2:8",

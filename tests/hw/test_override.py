@@ -125,5 +125,5 @@ def test_incomplete_new_block_points_at_the_flag(loaded):
 
 
 def test_all_flags_are_told_at_once(loaded):
-    error = refused(loaded, "cores=[1", "x", "cores=-1", "core.sram.bnaks=1", "noc.kind=ring")
+    error = refused(loaded, "cores=[1", "x", "cores=-1", "core.sram.bnaks=1", "noc.kind=star")
     assert error.count("--hw-set: ") == 5

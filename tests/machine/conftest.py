@@ -61,3 +61,9 @@ def cached(npu: Callable[..., Any]) -> Callable[..., Any]:
 def cache(caches: ModuleType, cached: Callable[..., Any]) -> Callable[..., Any]:
     """That machine's cache by itself: cache("cache.ways=1")."""
     return lambda *fields: caches.CacheDevice(cached(*fields))
+
+
+@pytest.fixture(scope="session")
+def grids(helper: Callable[[str], ModuleType]) -> ModuleType:
+    """The module `grids.py` beside this file."""
+    return helper("machine/grids.py")
