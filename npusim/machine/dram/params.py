@@ -120,13 +120,13 @@ class DramParams(NamedTuple):
 
 def dram_params(machine: Machine) -> DramParams:
     """The machine's DRAM in ticks of its time base. Raises InputError for a model not there."""
+    if machine.dram.model == "detailed":
+        raise InputError("dram.model: detailed is not there yet; choose bound, run or burst")
     return params_of(machine.dram, machine.tick_hz // machine.dram.clock_hz)
 
 
 def params_of(dram: Dram, clock: int) -> DramParams:
     """A DRAM in ticks of which `clock`, a multiple of four, are one command clock (A1, A34)."""
-    if dram.model == "detailed":
-        raise InputError("dram.model: detailed is not there yet; choose bound, run or burst")
     times = dram.timings_ns
 
     def ticks(time_ns: float) -> int:
