@@ -15,10 +15,12 @@ from npusim.machine.dram.replay import channel_of, replay
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What a peer simulated: a table of the catalogue, fields set otherwise, rows of a bank."""
+    """What a peer simulated: a table of the catalogue, rows of a bank, queues in bursts."""
 
     table: str
     rows: int
+    read_queue: int = 32
+    write_queue: int = 32
     settings: tuple[str, ...] = ()
 
     @property
@@ -29,6 +31,8 @@ class Device:
             "dram.channels=1",
             "dram.size_bytes=1 GiB",
             "dram.interleave_bytes=1 KiB",
+            f"dram.read_queue={self.read_queue}",
+            f"dram.write_queue={self.write_queue}",
             *(f"dram.{setting}" for setting in self.settings),
         ]
 
@@ -38,11 +42,11 @@ class Device:
 DEVICES = {
     "HBM2_2000": Device("HBM2_2000", 1 << 16),
     "HBM3_6400": Device(
-        "HBM3_6400", 1 << 14, ("banks_per_group=4", "timings_ns.rfc=260 ns")
+        "HBM3_6400", 1 << 14, 128, 64, ("banks_per_group=4", "timings_ns.rfc=260 ns")
     ),
-    "LPDDR5_6400": Device("LPDDR5_6400", 1 << 15, ("timings_ns.rfc=210 ns",)),
+    "LPDDR5_6400": Device("LPDDR5_6400", 1 << 15, settings=("timings_ns.rfc=210 ns",)),
     "DDR5_4800": Device("DDR5_4800", 1 << 16),
-    "GDDR6_14000": Device("GDDR6_14000", 1 << 14, ("row_bytes=2 KiB",)),
+    "GDDR6_14000": Device("GDDR6_14000", 1 << 14, settings=("row_bytes=2 KiB",)),
     "D3_HBM2": Device("HBM2_2000_DRAMSIM3", 1 << 15),
     "D3_DDR4_3200": Device("DDR4_3200_DRAMSIM3", 1 << 16),
 }  # fmt: skip

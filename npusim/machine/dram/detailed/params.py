@@ -1,7 +1,7 @@
 """Parameters of the per-command DRAM model, in quarters of a command clock (A40).
 
 Row commands of HBM3 take half clocks, and no parameter of any standard is finer than quarters.
-Times of a command count from its first clock, also where it holds its bus for several.
+Times of a command count from its first clock, also where it holds its bus for several (A41).
 """
 
 from __future__ import annotations

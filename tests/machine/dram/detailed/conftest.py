@@ -20,6 +20,8 @@ def channel(npu) -> Callable[..., Dram]:
             "dram.channels=1",
             "dram.size_bytes=1 GiB",
             "dram.interleave_bytes=1 KiB",
+            "dram.read_queue=32",
+            "dram.write_queue=32",
             *(f"dram.{setting}" for setting in settings),
         ).dram
     )

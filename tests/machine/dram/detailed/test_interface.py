@@ -66,7 +66,7 @@ class Bench:
 def bench(channel):
     """One channel of HBM2 at 2 Gb/s without refresh, some fields set otherwise."""
     return lambda *settings, **sizes: Bench(
-        channel("HBM2_2000", "refresh=none", *settings), **sizes
+        channel("HBM2_2000", "model=detailed", "refresh=none", *settings), **sizes
     )
 
 
