@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+
+from npusim.api.hardware import load_hardware
 from npusim.api.pipeline import build_program, prepare, run
 from npusim.api.request import Request
 from npusim.api.stages import Watcher, nobody
 from npusim.core.compiled import compilations, entry_points, kept_functions
 from npusim.core.jit import cache_folder, is_temporary
 from npusim.hw.dram import Dram
+from npusim.machine.replay import MODELS, replay
+from npusim.machine.transfers import Transfers
 from npusim.program import deadlock
 
 _SMALL = {"batch": "8", "inputs": "32", "hidden": "32"}
@@ -55,6 +60,7 @@ def warm_up(watcher: Watcher = nobody) -> Warmth:
         for request in _requests():
             run(request)
         _look_for_deadlock()
+        _move_flits()
     return Warmth(
         compiled=frozenset(compiled),
         kept=frozenset(kept_functions()),
@@ -77,3 +83,13 @@ def _look_for_deadlock() -> None:
     """The checker goes through a program instruction by instruction only if it must."""
     lowered = build_program(prepare(Request("mlp", sizes=_SMALL, out=None)))
     deadlock.run(lowered.program, queue_depth=0)
+
+
+def _move_flits() -> None:
+    """Replays of known transfers have loops that no program takes."""
+    one = np.ones(1, np.int64)
+    transfers = Transfers(
+        network=one, core=one, other=0 * one, size_bytes=one, issue=one, writes=one
+    )
+    for model in MODELS:
+        replay(load_hardware("wormhole_n150", ())[0].machine, transfers, model)

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from npusim.core.jit import jit, jit_inline
 from npusim.hw.noc import Grid, Noc
-from npusim.program.program import Ints
 
 RIGHT, LEFT, DOWN, UP, WAYS = 0, 1, 2, 3, 4
 
@@ -84,17 +81,6 @@ def _forward(which: int, distance: int, at: int, length: int, g: GridParams) -> 
         return 1 if distance > 0 else -1
     ahead = 2 * (distance % length)
     return 1 if ahead < length or (ahead == length and at % 2 == 0) else -1
-
-
-@jit
-def route(which: int, source: int, target: int, g: GridParams) -> Ints:
-    """All links from router to router, in order."""
-    found = np.empty(g.rows + g.columns, np.int64)
-    count, at = 0, source
-    while at != target:
-        found[count], at = step(which, at, target, g)
-        count += 1
-    return found[:count]
 
 
 @jit

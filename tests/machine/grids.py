@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from npusim.machine.links import step
 from npusim.machine.replay import replay
 from npusim.machine.transfers import Transfers
 
@@ -18,6 +19,15 @@ def grid(npu, kind="mesh", rows=8, columns=8, *fields):
         "noc.grid.hop_cycles=4", f"noc.grid.flit_bytes={FLIT}",
         f"noc.grid.link_bytes_per_cycle={FLIT}", "noc.grid.header_flits=0", *fields,
     )  # fmt: skip
+
+
+def route(which, source, target, shape):
+    """All links from router to router in a network, in order."""
+    found, at = [], source
+    while at != target:
+        link, at = step(which, at, target, shape)
+        found.append(int(link))
+    return np.array(found, np.int64)
 
 
 def transfers(*rows):

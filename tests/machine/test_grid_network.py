@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npusim.machine.links import WAYS, grid_params, route
+from npusim.machine.links import WAYS, grid_params
 from npusim.machine.replay import replay
 from npusim.program.kinds import Space
 
@@ -154,7 +154,7 @@ def test_laws_of_any_traffic(npu, grids, rows, shape, channels, buffer):
     carried = Counter()
     for core, other, size, _, network, writes in rows:
         ends = (core, other) if writes else (other, core)
-        carried.update({int(link): size for link in route(network, *ends, g)})
+        carried.update({int(link): size for link in grids.route(network, *ends, g)})
     for model in BOTH:
         done = replay(machine, moves, model)
         if model == "clock":

@@ -7,44 +7,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npusim.machine.links import DOWN, LEFT, RIGHT, UP, WAYS, grid_params, hops, route
+from npusim.machine.links import DOWN, LEFT, RIGHT, UP, WAYS, grid_params, hops
 
 
-def all_routes(machine, which=0):
+def all_routes(grids, machine, which=0):
     """(source, target, links) of every pair of routers."""
     g, nodes = grid_params(machine.noc), machine.noc.grid.nodes
     for source in range(nodes):
         for target in range(nodes):
-            yield source, target, route(which, source, target, g)
+            yield source, target, grids.route(which, source, target, g)
 
 
-def uniform_load(machine):
+def uniform_load(grids, machine):
     """Flits per cycle over every link when each node sends one flit per cycle to any node."""
     nodes = machine.noc.grid.nodes
     load = np.zeros(nodes * WAYS)
-    for _, _, links in all_routes(machine):
+    for _, _, links in all_routes(grids, machine):
         np.add.at(load, links, 1 / nodes)
     return load
 
 
-def ways(machine, source, target, which=0):
-    return [int(link) % WAYS for link in route(which, source, target, grid_params(machine.noc))]
+def ways(grids, machine, source, target, which=0):
+    return [
+        int(link) % WAYS for link in grids.route(which, source, target, grid_params(machine.noc))
+    ]
 
 
 def test_a_mesh_saturates_at_half_a_flit_per_node(npu, grids):
     """8 x 8, XY: the middle links carry k/4 times the injection."""
-    assert 1 / uniform_load(grids.grid(npu)).max() == pytest.approx(0.5, abs=1e-9)
+    assert 1 / uniform_load(grids, grids.grid(npu)).max() == pytest.approx(0.5, abs=1e-9)
 
 
 def test_mean_hops_of_a_mesh(npu, grids):
     """2 (k - 1/k) / 3 with k = 8, oneself included."""
-    mean = np.mean([len(links) for _, _, links in all_routes(grids.grid(npu))])
+    mean = np.mean([len(links) for _, _, links in all_routes(grids, grids.grid(npu))])
     assert mean == pytest.approx(5.25, abs=1e-9)
 
 
 def test_a_torus_saturates_at_one_flit_per_node(npu, grids):
     """8 x 8, shortest ways: k/8 on every link, since ties are split between both directions."""
-    load = uniform_load(grids.grid(npu, "torus"))
+    load = uniform_load(grids, grids.grid(npu, "torus"))
     assert 1 / load.max() == pytest.approx(1.0, abs=0.001)
     assert load.min() == load.max()
 
@@ -56,7 +58,7 @@ def test_bisection_of_a_mesh(npu, grids):
     g = grid_params(machine.noc)
     crossing = {
         int(link)
-        for source, target, links in all_routes(machine)
+        for source, target, links in all_routes(grids, machine)
         for link in links
         if source % 4 < 2 <= target % 4 or target % 4 < 2 <= source % 4
         if (int(link) // WAYS % 4, int(link) % WAYS) in ((1, RIGHT), (2, LEFT))
@@ -83,15 +85,15 @@ def test_bisection_of_a_mesh(npu, grids):
 )
 def test_the_way_from_the_last_corner_to_the_first(npu, grids, kind, fields, which, expected):
     machine = grids.grid(npu, kind, 8, 8, *fields)
-    assert ways(machine, 63, 0, which) == expected
+    assert ways(grids, machine, 63, 0, which) == expected
 
 
 def test_a_ring_goes_the_shorter_way_round(npu, grids):
     machine = grids.grid(npu, "ring", 1, 6)
-    assert ways(machine, 0, 2) == [RIGHT, RIGHT]
-    assert ways(machine, 1, 5) == [LEFT, LEFT]
-    assert ways(machine, 0, 3) == [RIGHT] * 3, "from even routers ties go right"
-    assert ways(machine, 1, 4) == [LEFT] * 3, "from odd ones left"
+    assert ways(grids, machine, 0, 2) == [RIGHT, RIGHT]
+    assert ways(grids, machine, 1, 5) == [LEFT, LEFT]
+    assert ways(grids, machine, 0, 3) == [RIGHT] * 3, "from even routers ties go right"
+    assert ways(grids, machine, 1, 4) == [LEFT] * 3, "from odd ones left"
 
 
 @given(
@@ -105,7 +107,7 @@ def test_a_route_ends_at_its_target_and_passes_no_router_twice(npu, grids, kind,
     g = grid_params(grids.grid(npu, kind, r, c, *fields).noc)
     source, target = (data.draw(st.integers(0, r * c - 1)) for _ in range(2))
     which = data.draw(st.integers(0, 1))
-    links = route(which, source, target, g)
+    links = grids.route(which, source, target, g)
     routers = [int(link) // WAYS - which * r * c for link in links]
     assert len(set(routers)) == len(links) == hops(which, source, target, g)
     if links.size:
