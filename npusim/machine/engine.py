@@ -57,8 +57,8 @@ def simulate(
             if k is not None:  # noqa: SIM102
                 if stream >= streams.shape[0]:
                     flight.serve(
-                        stream - streams.shape[0], now, work, walk, order, trace, streams, cores,
-                        rings, segments, flying, agenda, done, heap, counts,
+                        stream - streams.shape[0], now, work, walk, rows, order, trace, streams,
+                        cores, rings, segments, flying, agenda, done, heap, counts,
                         p, d, k, ks, n, ns, h, hs, m, ms,
                     )  # fmt: skip
                     continue

@@ -101,9 +101,9 @@ def wake(
 
 @jit
 def serve(
-    channel: int, now: int, work: Ints, walk: Ints, order: Ints, trace: Ints, streams: Ints,
-    cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, done: Ints, heap: Ints,
-    counts: Ints,
+    channel: int, now: int, work: Ints, walk: Ints, rows: Ints, order: Ints, trace: Ints,
+    streams: Ints, cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints,
+    done: Ints, heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
     h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
@@ -117,7 +117,7 @@ def serve(
         flying[at, s.F_FINISH] = max(flying[at, s.F_FINISH], finish)
         if flying[at, s.F_PIECES] == 0:
             _go_on(
-                at, now, work, walk, order, trace, streams, cores, rings, segments, flying,
+                at, now, work, walk, rows, order, trace, streams, cores, rings, segments, flying,
                 agenda, heap, counts, p, d, k, ks, n, ns, h, hs, m, ms,
             )  # fmt: skip
     wake(channel, streams, agenda, heap, counts, k, ks)
@@ -125,8 +125,9 @@ def serve(
 
 @jit
 def _go_on(
-    at: int, now: int, work: Ints, walk: Ints, order: Ints, trace: Ints, streams: Ints,
-    cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
+    at: int, now: int, work: Ints, walk: Ints, rows: Ints, order: Ints, trace: Ints,
+    streams: Ints, cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints,
+    heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
     h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> None:  # fmt: skip
@@ -145,10 +146,15 @@ def _go_on(
         if walk[row, dma.TO] == dma.DRAM:
             _send(at, t, core, queue, streams, flying, agenda, heap, counts, d, k, ks, n, ns)
             return
-        t, waited, why = path.deposit(
-            issue, t, waited, why, flying[at, s.F_NEAR], -1, size, row, walk, core, rate,
-            n, ns, h, hs, m, ms,
-        )  # fmt: skip
+        if walk[row, dma.MANY] > 0:
+            t, waited, why = path.deposit_all(
+                issue, t, waited, why, size, row, walk, rows, core, rate, n, ns, m, ms
+            )
+        else:
+            t, waited, why = path.deposit(
+                issue, t, waited, why, flying[at, s.F_NEAR], -1, size, row, walk, core, rate,
+                n, ns, h, hs, m, ms,
+            )  # fmt: skip
     idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO], False, 0)
     reasons.explain(i, t, waited, why, idle, 0, trace, segments, counts)
     cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], t)

@@ -49,6 +49,8 @@ class NetworkParams(NamedTuple):
     at_outward: int
     at_links: int
     at_places: int
+    at_marks: int
+    places: int
 
 
 def network_params(machine: Machine) -> NetworkParams:
@@ -80,6 +82,8 @@ def network_params(machine: Machine) -> NetworkParams:
         at_outward=ends,
         at_links=2 * ends,
         at_places=2 * ends + g.networks * g.rows * g.columns * WAYS,
+        at_marks=2 * ends + g.networks * g.rows * g.columns * WAYS + ends // max(g.networks, 1),
+        places=2 * ends + g.networks * g.rows * g.columns * WAYS,
     )
 
 
@@ -88,14 +92,19 @@ def _milli(bytes_per_cycle: float) -> int:
 
 
 def network_state(machine: Machine) -> Ints:
-    """Clocks, all idle: ports in and out of every node, links; then the router of every node."""
+    """Clocks, all idle: ports in and out of every node, links; then the router of every node.
+
+    Behind them, for each port and link, the multicast that it carried last, when that was through,
+    and what it had waited by then; in front of these, which multicast is the latest.
+    """
     p, grid = network_params(machine), machine.noc.grid
+    marks = np.zeros(1 + 3 * p.places, np.int64)
     if grid is None:
-        return np.zeros(p.at_places, np.int64)
+        return np.concatenate([np.zeros(p.at_marks, np.int64), marks])
     nodes = grid.core_places(machine.cores) + grid.dram_places(machine.dram.channels)
     nodes += grid.shared_places(machine.cores)
     routers = np.array([router(place, grid) for place in nodes], np.int64)
-    return np.concatenate([np.zeros(p.at_places, np.int64), routers])
+    return np.concatenate([np.zeros(p.at_places, np.int64), routers, marks])
 
 
 @jit_inline
@@ -135,7 +144,7 @@ def cross(
 ) -> tuple[int, int]:  # fmt: skip
     """Carry data from node to node; (when its last byte is there, ticks waited on the way)."""
     if p.grid.networks > 0:
-        return _over_grid(issue, t, waited, size, source, target, queue, p, s)
+        return _over_grid(issue, t, waited, size, source, target, queue, p, s, 0)
     length, held = _ticks(size, p.port, p), 0
     if source >= 0:
         t, held = occupy(s, p.at_outward + source, issue, t, waited, length, 0)
@@ -147,9 +156,41 @@ def cross(
 
 
 @jit
-def _over_grid(
+def branch(
     issue: int, t: int, waited: int, size: int, source: int, target: int, queue: int,
     p: NetworkParams, s: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """As `cross`, for one of the targets of the latest multicast (A61).
+
+    Ports and links that have carried it for another target already carry it no more.
+    """
+    if p.grid.networks > 0:
+        return _over_grid(issue, t, waited, size, source, target, queue, p, s, s[p.at_marks])
+    length = _ticks(size, p.port, p)
+    t, held = _once(s, p.at_outward + source, issue, t, waited, length, 0, s[p.at_marks], p)
+    t, wait = occupy(s, p.at_inward + target, issue, t + p.latency, waited + held, length, 0)
+    return t, held + wait
+
+
+@jit_inline
+def _once(
+    s: Ints, which: int, issue: int, t: int, waited: int, length: int, held: int, mark: int,
+    p: NetworkParams,
+) -> tuple[int, int]:  # fmt: skip
+    """Occupy a port or link unless multicast `mark` (0: none) has; (end, ticks waited so far)."""
+    noted = p.at_marks + 1 + which
+    if mark > 0 and s[noted] == mark:
+        return s[noted + p.places], s[noted + 2 * p.places]
+    end, wait = occupy(s, which, issue, t, waited + held, length, 0)
+    if mark > 0:
+        s[noted], s[noted + p.places], s[noted + 2 * p.places] = mark, end, held + wait
+    return end, held + wait
+
+
+@jit
+def _over_grid(
+    issue: int, t: int, waited: int, size: int, source: int, target: int, queue: int,
+    p: NetworkParams, s: Ints, mark: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Out of the source's port, over the links in order, into the target's port; cut through."""
     which = queue % p.grid.networks
@@ -162,13 +203,12 @@ def _over_grid(
     if rate > 0:
         longest = _ticks(size, rate, p)
         port = p.at_outward + first * p.grid.networks + which
-        end, held = occupy(s, port, issue, t, waited, longest, 0)
+        end, held = _once(s, port, issue, t, waited, longest, 0, mark, p)
         t = end - longest
     at, to = s[p.at_places + first], s[p.at_places + last]
     while at != to:
         link, at = step(which, at, to, p.grid)
-        end, wait = occupy(s, p.at_links + link, issue, t, waited + held, over_link, 0)
-        held += wait
+        end, held = _once(s, p.at_links + link, issue, t, waited, over_link, held, mark, p)
         longest = max(longest, over_link)
         t = end - over_link + p.hop
     rate = p.port if target >= 0 else p.memory_port

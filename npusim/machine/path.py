@@ -7,10 +7,21 @@ stands outside of both, since a controller may answer later (see machine.flight)
 
 from __future__ import annotations
 
-from npusim.core.jit import jit_inline
+from npusim.core.jit import jit, jit_inline
 from npusim.machine import network, scratchpad, shared
 from npusim.machine.classes import CycleClass
-from npusim.machine.dma import DENSE, DRAM, FROM, FROM_CORE, LOCAL, QUEUE, SHARED, TO, TO_CORE
+from npusim.machine.dma import (
+    DENSE,
+    DRAM,
+    FROM,
+    FROM_CORE,
+    LOCAL,
+    MANY,
+    QUEUE,
+    SHARED,
+    TO,
+    TO_CORE,
+)
 from npusim.machine.dram import DramParams
 from npusim.machine.dram.mapping import locate
 from npusim.machine.network import MEMORY, NetworkParams
@@ -103,6 +114,41 @@ def deposit(
     if wait > 0:
         return t, waited + wait, cause
     return t, waited, why
+
+
+@jit
+def deposit_all(
+    issue: int, t: int, waited: int, why: int, size: int, row: int, walk: Ints, rows: Ints,
+    core: int, bank_rate: int,
+    n: NetworkParams, ns: Ints, m: ScratchpadParams, ms: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Bytes from the copy engine to all targets of a multicast; as `deposit`, of the last one.
+
+    They enter the network once, and it copies them where ways part (A61).
+    """
+    ns[n.at_marks] += 1
+    first, before = walk[row, MANY], waited
+    finish, waits, cause = t, waited, why
+    for k in range(first + 1, first + 1 + rows[first]):
+        target = rows[k]
+        if target == core:
+            there, wait, held_by = scratchpad.move(
+                issue, t, before, size, walk[row, DENSE], core, bank_rate,
+                walk[row, FROM] == LOCAL, m, ms,
+            )  # fmt: skip
+            way = 0
+        else:
+            there, way = network.branch(
+                issue, t, before, size, core, target, walk[row, QUEUE], n, ns
+            )
+            there, wait, held_by = scratchpad.move(
+                issue, there, before + way, size, 1024, target, m.port_bytes_per_cycle, False,
+                m, ms,
+            )  # fmt: skip
+        if there >= finish:
+            finish, waits = there, before + way + wait
+            cause = held_by if wait > 0 else _NOC if way > 0 else why
+    return finish, waits, cause
 
 
 @jit_inline

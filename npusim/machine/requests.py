@@ -74,7 +74,7 @@ def issue(
             )  # fmt: skip
             return int(issue)
     finish, waited, why, behind = _transfer(
-        issue, far, near, size, row, walk, core, rate, d, ds, n, ns, h, hs, c, cs, m, ms
+        issue, far, near, size, row, walk, rows, core, rate, d, ds, n, ns, h, hs, c, cs, m, ms
     )
     idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO], c is not None, behind)
     reasons.explain(i, finish, waited, why, idle, behind, trace, segments, counts)
@@ -85,7 +85,8 @@ def issue(
 
 @jit_inline
 def _transfer(
-    issue: int, far: int, near: int, size: int, row: int, walk: Ints, core: int, bank_rate: int,
+    issue: int, far: int, near: int, size: int, row: int, walk: Ints, rows: Ints, core: int,
+    bank_rate: int,
     d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints,
     c: CacheParams | None, cs: Ints, m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int, int]:  # fmt: skip
@@ -115,6 +116,11 @@ def _transfer(
             issue, t, waited, why, address, size, True, before, row, d, ds, c, cs
         )
         return t, waited, why, behind + more
+    if walk[row, dma.MANY] > 0:
+        t, waited, why = path.deposit_all(
+            issue, t, waited, why, size, row, walk, rows, core, bank_rate, n, ns, m, ms
+        )
+        return t, waited, why, behind
     t, waited, why = path.deposit(
         issue, t, waited, why, address, before, size, row, walk, core, bank_rate,
         n, ns, h, hs, m, ms,
