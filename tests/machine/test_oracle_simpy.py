@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from npusim.api.pipeline import run
@@ -51,6 +51,7 @@ def test_any_program_on_any_machine(rig, npu, drawing, oracle, examples):
     seen = set()
 
     @settings(max_examples=examples)
+    @example(drawing.everything(), ("cores=4",))
     @given(drawing.steps(), MACHINES)
     def holds(drawn, fields):
         b = rig.Bench(npu(*fields))
