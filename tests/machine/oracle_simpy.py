@@ -19,10 +19,11 @@ import numpy as np
 import simpy
 
 from npusim.hw.machine import Machine
-from npusim.machine import controllers, dma, dram, host, network, path, requests, state, timing
+from npusim.machine import dma, dram, host, network, path, requests, state, timing
 from npusim.machine.cache.flush import flush as flush_cache
+from npusim.machine.dram.detailed import interface as controllers
+from npusim.machine.dram.mapping import locate
 from npusim.machine.in_flight import with_results_in_flight
-from npusim.machine.network import MEMORY
 from npusim.machine.order import stream_rows
 from npusim.machine.timeline import Timeline
 from npusim.machine.units import costs
@@ -111,7 +112,7 @@ class Oracle:
         self.next_issue = [0] * machine.cores
         self.copying_until = [0] * machine.cores
         self.fetching = [dict.fromkeys(Unit, (0, 0)) for _ in range(machine.cores)]
-        self.commands = units["k"], units["ks"]
+        self.commands = units["d"], units["k"], units["ks"]
         self.agenda = [inf] * machine.dram.channels
         self.asked: dict[int, Asked] = {}
 
@@ -132,7 +133,7 @@ class Oracle:
         if unit["c"] is not None:
             flush_cache(now, unit["d"], unit["ds"], unit["c"], unit["cs"])
         if unit["k"] is not None:
-            self.ticks = max(now, int(controllers.flush(now, unit["k"], unit["ks"])))
+            self.ticks = max(now, int(controllers.write_out(unit["d"], unit["k"], unit["ks"])))
         else:
             self.ticks = max(now, int(dram.flush(now, unit["d"], unit["ds"])))
         return self
@@ -263,20 +264,24 @@ class Oracle:
         core, table = self.streams[number].core, self.walk
         way = (size, row, table, core, self.banks(core))
         source, target = table[row, dma.FROM], table[row, dma.TO]
-        into = path.target_address(far, near, row, table)
+        into, queue = path.target_address(far, near, row, table), table[row, dma.QUEUE]
+        node_read, node_written = (
+            path.dram_node(at, self.units["d"], self.units["n"]) for at in (far, into)
+        )
 
         def land(tick: int) -> None:
             self.copying_until[core] = max(self.copying_until[core], tick)
             landed.succeed(int(tick))
 
         def write(t: int, waited: int, why: int) -> None:
-            t, *_ = self.pass_on(path.carry, issue, t, waited, why, size, core, MEMORY)
+            given = issue, t, waited, why, size, core, node_written, queue
+            t, *_ = self.pass_on(path.carry, *given)
             self.ask(number, t, into, size, True, land)
 
         def read(finish: int) -> None:
-            asked = network.ask(issue, self.units["n"])
             waited = max(finish - asked - dram.unloaded(size, False, self.units["d"]), 0)
-            came = self.pass_on(path.carry, issue, finish, waited, 0, size, MEMORY, core)
+            given = issue, finish, waited, 0, size, node_read, core, queue
+            came = self.pass_on(path.carry, *given)
             if target == dma.DRAM:
                 write(*came)
             else:
@@ -285,7 +290,8 @@ class Oracle:
         if self.units["k"] is None or dma.DRAM not in (source, target):
             land(self.pass_on(requests._transfer, issue, far, near, *way)[0])
         elif source == dma.DRAM:
-            self.ask(number, network.ask(issue, self.units["n"]), far, size, False, read)
+            asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
+            self.ask(number, asked, far, size, False, read)
         else:
             begin = path.source_address(far, near, row, table)
             write(*self.pass_on(path.fetch, issue, begin, *way))
@@ -302,18 +308,20 @@ class Oracle:
         """Hand an access to the controllers of its channels; `then` hears when it has ended."""
         in_flight = self.core.dma.outstanding_requests
         name = next(k for k in range(number * in_flight, 1 << 40) if k not in self.asked)
-        asked, granule, left = Asked(then), self.units["d"].granule_bytes, size
+        d = self.units["d"]
+        asked, granule, left = Asked(then), d.burst_bytes << d.low_bits, size
         self.asked[name] = asked
         while left > 0:
             piece = min(left, granule - address % granule)
-            channel = controllers.post(t, name, address, piece, writes, *self.commands)
+            controllers.post(t, name, address, piece, writes, *self.commands)
+            channel, _ = locate(address // d.burst_bytes, d)
             asked.left += 1
             self.wake(channel)
             address, left = address + piece, left - piece
 
     def wake(self, channel: int) -> None:
         """Have a channel's controller act when it next has something to do."""
-        due = controllers.due(channel, *self.commands)
+        due = controllers.due(channel, *self.commands[1:])
         if due < min(self.agenda[channel], state.UNKNOWN):
             self.agenda[channel] = due
             moment = Moment(self.env, due, DONE, len(self.streams) + channel)
@@ -326,7 +334,7 @@ class Oracle:
         self.agenda[channel] = inf
         found = self.units["done"]
         count = controllers.step(channel, self.env.now, *self.commands, found)
-        for name, finish in found[: 2 * count].reshape(-1, 2).tolist():
+        for name, finish in found[:count].tolist():
             asked = self.asked[name]
             asked.left, asked.finish = asked.left - 1, max(asked.finish, finish)
             if asked.left == 0:
