@@ -46,7 +46,9 @@ def both(
 
     def record(*given: Any) -> int:
         copies = (value.copy() if isinstance(value, np.ndarray) else value for value in given)
-        units.update(zip(signature(engine.py_func).parameters, copies, strict=True))
+        units.update(
+            zip(signature(getattr(engine, "py_func", engine)).parameters, copies, strict=True)
+        )
         return engine(*given)
 
     with patch.object(timing, "simulate", record):
@@ -104,6 +106,7 @@ class Oracle:
         self.seen = [0] * len(program)
         self.free_at = [0] * len(self.streams)
         self.latest = [0] * len(self.streams)
+        self.sent = [0] * len(self.streams)
         self.wants: list[tuple[float, int]] = [(inf, 0)] * len(self.streams)
         in_flight = self.core.dma.outstanding_requests
         self.window = [deque([self.known(0)] * in_flight, in_flight) for _ in self.streams]
@@ -118,7 +121,7 @@ class Oracle:
 
     def pass_on(self, function: Callable[..., Any], *given: Any) -> Any:
         """Call a part of a request's way with what is `given`, and with the units behind that."""
-        names = list(signature(function.py_func).parameters)[len(given) :]
+        names = list(signature(getattr(function, "py_func", function)).parameters)[len(given) :]
         return function(*given, *(self.units[name] for name in names))
 
     def run(self) -> Oracle:
@@ -262,6 +265,9 @@ class Oracle:
     ) -> None:
         """Send a request on its way; `landed` gets the tick of its end once that is known."""
         core, table = self.streams[number].core, self.walk
+        window = self.core.dma.outstanding_requests
+        name = number * window + self.sent[number] % window  # its place in the window
+        self.sent[number] += 1
         way = (size, row, table, core, self.banks(core))
         source, target = table[row, dma.FROM], table[row, dma.TO]
         into, queue = path.target_address(far, near, row, table), table[row, dma.QUEUE]
@@ -276,7 +282,7 @@ class Oracle:
         def write(t: int, waited: int, why: int) -> None:
             given = issue, t, waited, why, size, core, node_written, queue
             t, *_ = self.pass_on(path.carry, *given)
-            self.ask(number, t, into, size, True, land)
+            self.ask(name, t, into, size, True, land)
 
         def read(finish: int) -> None:
             waited = max(finish - asked - dram.unloaded(size, False, self.units["d"]), 0)
@@ -291,23 +297,24 @@ class Oracle:
             land(self.pass_on(requests._transfer, issue, far, near, *way)[0])
         elif source == dma.DRAM:
             asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
-            self.ask(number, asked, far, size, False, read)
+            self.ask(name, asked, far, size, False, read)
         else:
             begin = path.source_address(far, near, row, table)
             write(*self.pass_on(path.fetch, issue, begin, *way))
 
     def ask(
         self,
-        number: int,
+        name: int,
         t: int,
         address: int,
         size: int,
         writes: bool,
         then: Callable[[int], None],
     ) -> None:
-        """Hand an access to the controllers of its channels; `then` hears when it has ended."""
-        in_flight = self.core.dma.outstanding_requests
-        name = next(k for k in range(number * in_flight, 1 << 40) if k not in self.asked)
+        """Hand an access to the controllers of its channels; `then` hears when it has ended.
+
+        Of accesses at one tick a controller takes the one with the lower name first.
+        """
         d = self.units["d"]
         asked, granule, left = Asked(then), d.burst_bytes << d.low_bits, size
         self.asked[name] = asked
