@@ -27,6 +27,15 @@ from npusim.machine.transfers import Transfers
 from npusim.program import deadlock
 
 _SMALL = {"batch": "8", "inputs": "32", "hidden": "32"}
+#: Fields of machines for which the engine is compiled once more.
+_KINDS = (
+    ("core.dma.arbitration=fixed_priority",),
+    (
+        "cache={size_bytes: 64 KiB, bytes_per_cycle: 64, latency_cycles: 30, slices: 1, ways: 4, "
+        "mshr_entries: 64}",
+    ),
+    ("core.vector.latency_cycles={simple: 30}",),
+)
 
 
 @dataclass(frozen=True)
@@ -72,10 +81,10 @@ def warm_up(watcher: Watcher = nobody) -> Warmth:
 
 
 def _requests() -> Iterator[Request]:
-    """One run of everything, then timing alone with each model of DRAM."""
+    """One run of everything, then timing alone on each kind of machine with loops of its own."""
     yield Request("mlp", sizes=_SMALL, order="random:0", out=None)
-    for model in get_args(Dram.model_fields["model"].annotation):
-        fields = (f"dram.model={model}",)
+    models = get_args(Dram.model_fields["model"].annotation)
+    for fields in (*((f"dram.model={model}",) for model in models), *_KINDS):
         yield Request("mlp", sizes=_SMALL, hw_set=fields, timing_only=True, out=None)
 
 

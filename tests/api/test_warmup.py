@@ -41,6 +41,14 @@ requests = [
     Request("softmax", sizes={"rows": "9", "columns": "33"}, out=None, hw_set=("cores=5",
             "core.sequencer.queue_depth=1", "core.clock_hz=940 MHz", "shared_sram=null",
             "core.matrix.fold_overlap=none", "core.dma.outstanding_requests=1")),
+    *(Request("softmax", sizes={"rows": "9", "columns": "33"}, out=None, hw_set=fields)
+      for fields in (
+          ("core.dma.arbitration=oldest_first",),
+          ("core.vector.latency_cycles={exp: 20}", "host.operators_in_flight=4"),
+          ("core.matrix.arrays=2", "shared_sram.slices=8"),
+          ("cache={size_bytes: 1 MiB, bytes_per_cycle: 64, latency_cycles: 9, slices: 1, ways: 2, "
+           "mshr_entries: 8}",),
+      )),
 ]
 with compilations(compiled.append):
     for request in requests:

@@ -73,6 +73,15 @@ def steps(
     return st.lists(step, min_size=1, max_size=most)
 
 
+def everything() -> list[Step]:
+    """A step of each kind and of each way of a copy, every other waiting for the one before."""
+    works = [("copy", move) for move in MOVES] + [(what, MOVES[0]) for what in WORK[1:]]
+    return [
+        Step(what, move, core=n, queue=n, rows=8, width=70, option=n % 8, back=(1,) * (n % 2))
+        for n, (what, move) in enumerate(works)
+    ]
+
+
 def issue(b: Any, drawn: list[Step], seed: int | None = None) -> list[int]:
     """Emit the steps on a bench, every fifth beginning a layer; the instruction of each.
 

@@ -2,21 +2,30 @@
 
 A process for each core's sequencer, and two for each stream: one that starts its instructions
 and issues their requests, one that completes them. Hand-outs happen when they are due, not ahead.
-What a unit takes is asked of the unit; when it is asked is all that this knows.
+Where a DRAM controller answers later, a request goes on when it does. What a unit takes is asked
+of the unit; when it is asked is all that this knows.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
+from math import inf
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import simpy
 
 from npusim.hw.machine import Machine
-from npusim.machine import dma, dram, network, requests, scratchpad, shared, timing
+from npusim.machine import dma, dram, host, network, path, requests, state, timing
+from npusim.machine.cache.flush import flush as flush_cache
+from npusim.machine.dram.detailed import interface as controllers
+from npusim.machine.dram.mapping import locate
+from npusim.machine.in_flight import with_results_in_flight
 from npusim.machine.order import stream_rows
+from npusim.machine.timeline import Timeline
 from npusim.machine.units import costs
 from npusim.program.kinds import RANK, Kind, Unit
 from npusim.program.program import Program
@@ -29,6 +38,35 @@ _FIRST = 2
 TIMES = ("dispatched", "ready", "start", "free", "end", "stretch", "requests")
 
 
+def both(
+    program: Program, machine: Machine, rows: Mapping[int, np.ndarray] | None = None
+) -> tuple[Timeline, Oracle]:
+    """The engine's timeline, and the oracle's, which is given the same idle units."""
+    engine, units = timing.simulate, {}
+
+    def record(*given: Any) -> int:
+        copies = (value.copy() if isinstance(value, np.ndarray) else value for value in given)
+        units.update(
+            zip(signature(getattr(engine, "py_func", engine)).parameters, copies, strict=True)
+        )
+        return engine(*given)
+
+    with patch.object(timing, "simulate", record):
+        timeline = timing.time_program(program, machine, rows)
+    return timeline, Oracle(program, machine, units).run()
+
+
+def differences(
+    program: Program, machine: Machine, rows: Mapping[int, np.ndarray] | None = None
+) -> list[str]:
+    """The columns in which engine and oracle differ."""
+    engine, other = both(program, machine, rows)
+    found = [
+        name for name in TIMES if not np.array_equal(getattr(engine, name), getattr(other, name))
+    ]
+    return found + ["ticks"] * (engine.ticks != other.ticks)
+
+
 class Moment(simpy.Event):
     """An event at a tick, in its place among those of that tick."""
 
@@ -38,39 +76,53 @@ class Moment(simpy.Event):
         env.schedule(self, priority=_FIRST + phase * _NUMBERS + number, delay=tick - env.now)
 
 
-class Oracle:
-    """One program on one machine; `run` fills the columns TIMES and the last tick."""
+class Asked:
+    """What a request has asked of DRAM controllers: answers to come, the last one's tick so far."""
 
-    def __init__(
-        self, program: Program, machine: Machine, rows: Mapping[int, np.ndarray] | None = None
-    ) -> None:
+    def __init__(self, then: Callable[[int], None]) -> None:
+        self.left, self.finish, self.then = 0, 0, then
+
+
+class Oracle:
+    """One program on one machine; `run` fills the columns TIMES and the last tick.
+
+    `units` are the figures and the states of all units, and the descriptors, by the names that
+    parameters of compiled functions have everywhere.
+    """
+
+    def __init__(self, program: Program, machine: Machine, units: Mapping[str, Any]) -> None:
         self.program, self.machine, self.core = program, machine, machine.core
         self.cycle, self.env = machine.ticks_per_cycle, simpy.Environment()
-        self.costs, self.walk = costs(program, machine), dma.walks(program, machine, rows)
-        self.host_ticks = timing._host_ticks(program, machine)
+        self.costs, self.units, self.walk = costs(program, machine), units, units["walk"]
+        self.edges = with_results_in_flight(program, machine, self.costs)
         for name in TIMES:
             setattr(self, name, np.zeros(len(program), np.int64))
         self.of, self.kind = program.instructions.stream.tolist(), program.instructions.kind
-        self.streams = program.streams
-        self.handed = [self.env.event() for _ in self.of]
-        self.issued = [self.env.event() for _ in self.of]
-        self.done = [self.env.event() for _ in self.of]
-        self.seen = np.zeros(len(program), np.int64)
+        self.streams, everything = program.streams, range(len(program))
+        self.handed = [self.env.event() for _ in everything]
+        self.issued = [self.env.event() for _ in everything]
+        self.done = [self.env.event() for _ in everything]
+        self.flying: list[list[simpy.Event]] = [[] for _ in everything]
+        self.seen = [0] * len(program)
         self.free_at = [0] * len(self.streams)
+        self.latest = [0] * len(self.streams)
+        self.sent = [0] * len(self.streams)
+        self.wants: list[tuple[float, int]] = [(inf, 0)] * len(self.streams)
         in_flight = self.core.dma.outstanding_requests
-        self.flights = [deque([0] * in_flight, in_flight) for _ in self.streams]
+        self.window = [deque([self.known(0)] * in_flight, in_flight) for _ in self.streams]
         depth = self.core.sequencer.queue_depth
         self.room = [simpy.Resource(self.env, depth) for _ in self.streams]
         self.next_issue = [0] * machine.cores
         self.copying_until = [0] * machine.cores
         self.fetching = [dict.fromkeys(Unit, (0, 0)) for _ in range(machine.cores)]
-        self.dram_p, self.dram_s = (p := dram.dram_params(machine)), dram.dram_state(p)
-        self.units = (
-            self.dram_p, self.dram_s,
-            network.network_params(machine), network.network_state(machine.cores),
-            shared.shared_params(machine), shared.shared_state(),
-            scratchpad.scratchpad_params(machine), scratchpad.scratchpad_state(machine.cores),
-        )  # fmt: skip
+        self.commands = units["d"], units["k"], units["ks"]
+        self.agenda = [inf] * machine.dram.channels
+        self.asked: dict[int, Asked] = {}
+
+    def pass_on(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a part of a request's way with what is `given`, and with the units behind that."""
+        names = list(signature(getattr(function, "py_func", function)).parameters)[len(given) :]
+        return function(*given, *(self.units[name] for name in names))
 
     def run(self) -> Oracle:
         for core in range(self.machine.cores):
@@ -80,8 +132,18 @@ class Oracle:
             self.env.process(self.completions(number, rows.tolist()))
         self.env.run()
         assert all(event.triggered for event in self.done), "deadlock"
-        self.ticks = max(self.env.now, int(dram.flush(self.env.now, self.dram_p, self.dram_s)))
+        now, unit = self.env.now, self.units
+        if unit["c"] is not None:
+            flush_cache(now, unit["d"], unit["ds"], unit["c"], unit["cs"])
+        if unit["k"] is not None:
+            self.ticks = max(now, int(controllers.write_out(unit["d"], unit["k"], unit["ks"])))
+        else:
+            self.ticks = max(now, int(dram.flush(now, unit["d"], unit["ds"])))
         return self
+
+    def known(self, tick: int) -> simpy.Event:
+        """The end of a request that is known."""
+        return self.env.event().succeed(tick)
 
     # ------------------------------------------------------------ processes
 
@@ -103,7 +165,7 @@ class Oracle:
         for i in rows:
             if self.streams[number].core >= 0:
                 yield self.handed[i]
-            for cause in self.program.edges.of(i).tolist():
+            for cause in self.edges.of(i).tolist():
                 yield self.done[cause]
                 known = self.seen[cause] + (signal if self.of[cause] != number else 0)
                 self.ready[i] = max(self.ready[i], known)
@@ -118,13 +180,14 @@ class Oracle:
             self.issued[i].succeed()
 
     def completions(self, number: int, rows: list[int]) -> Iterator[Any]:
-        """Completes a stream's instructions in order."""
-        latest = 0
+        """Completes a stream's instructions in order, when all their requests have ended."""
         for i in rows:
             yield self.issued[i]
-            if self.kind[i] == Kind.COPY:
-                self.end[i] = latest = max(latest, int(self.end[i]))
-            yield Moment(self.env, max(int(self.end[i]), self.env.now), DONE, number)
+            for landed in self.flying[i]:
+                yield landed
+                self.end[i] = max(int(self.end[i]), landed.value)
+            self.end[i] = self.latest[number] = max(int(self.end[i]), self.latest[number])
+            yield Moment(self.env, max(self.latest[number], self.env.now), DONE, number)
             self.seen[i] = self.env.now
             self.done[i].succeed()
             if self.streams[number].core >= 0:
@@ -135,43 +198,160 @@ class Oracle:
     def compute(self, i: int, number: int) -> None:
         """A compute unit or the host takes an instruction now."""
         now, cost, unit = self.env.now, self.costs, self.streams[number].unit
-        core = self.streams[number].core
+        core, row = self.streams[number].core, int(self.program.instructions.row[i])
         if core < 0:
-            self.free_at[number] = now + int(self.host_ticks[self.program.instructions.row[i]])
-        else:
-            joined = unit is Unit.MATRIX and self.free_at[number] == now and now > 0
-            cycles = int(cost.busy[i])
-            demand = int(cost.fetch[i]) // max(cycles, 1)
-            beside = sum(rate for rate, until in self.fetching[core].values() if until > now)
-            copying = self.core.dma.port_bytes_per_cycle * (self.copying_until[core] > now)
-            granted = _share(demand, [beside, copying], self.core.sram.bandwidth_bytes_per_cycle)
-            if granted < demand:
-                self.stretch[i] = -(-cycles * demand // granted) - cycles
-            fill = 0 if joined else int(cost.fill[i])
-            self.free_at[number] = now + (fill + cycles + int(self.stretch[i])) * self.cycle
-            self.fetching[core][unit] = granted, self.free_at[number]
+            given = now, row, self.units["phases"], self.units["f"], self.units["fs"]
+            free, end = host.operate(*given)
+            self.free_at[number], self.end[i] = free, end
+            return
+        joined = self.free_at[number] == now and now > 0
+        cycles = int(cost.busy[i])
+        demand = int(cost.fetch[i]) // max(cycles, 1)
+        beside = sum(rate for rate, until in self.fetching[core].values() if until > now)
+        copying = self.core.dma.port_bytes_per_cycle * (self.copying_until[core] > now)
+        granted = _share(demand, [beside, copying], self.core.sram.bandwidth_bytes_per_cycle)
+        if granted < demand:
+            self.stretch[i] = -(-cycles * demand // granted) - cycles
+        fill = 0 if joined else int(cost.fill[i])
+        self.free_at[number] = now + (fill + cycles + int(self.stretch[i])) * self.cycle
+        self.fetching[core][unit] = granted, self.free_at[number]
         self.end[i] = self.free_at[number] + int(cost.tail[i]) * self.cycle
+
+    # ------------------------------------------------------------ requests
 
     def copy(self, i: int, number: int) -> Iterator[Any]:
         """A queue takes up a descriptor and issues its requests one by one."""
-        core, row = self.streams[number].core, int(self.program.instructions.row[i])
-        at = last = self.env.now + self.core.dma.descriptor_cycles * self.cycle
+        begun, row = self.env.now, int(self.program.instructions.row[i])
+        at = self.env.now + self.core.dma.descriptor_cycles * self.cycle
+        core, window = self.streams[number].core, self.window[number]
         for far, near, size in self.pieces(row):
-            yield Moment(self.env, at, START, number)
+            self.wants[number] = at, begun
+            yield from self.turn(number, core, at)
+            self.wants[number] = inf, begun
             issue = max(self.env.now, self.next_issue[core])
             self.next_issue[core] = at = issue + self.cycle
-            finish, *_ = requests._transfer(
-                issue, far, near, size, row, self.walk.table, core, self.banks(core), *self.units
-            )
+            landed = self.env.event()
+            window.append(landed)
+            self.flying[i].append(landed)
             self.requests[i] += 1
-            self.copying_until[core] = max(self.copying_until[core], finish)
-            self.flights[number].append(finish)
-            at, last = max(at, self.flights[number][0]), max(last, finish)
-        self.free_at[number], self.end[i] = at, last
+            self.transfer(landed, number, issue, far, near, size, row)
+            if not window[0].triggered:
+                yield window[0]
+            at = max(at, window[0].value)
+        self.free_at[number] = at
+
+    def turn(self, number: int, core: int, at: int) -> Iterator[Any]:
+        """The moment at which a queue issues that wants to at a tick."""
+        yield Moment(self.env, at, START, number)
+        policy = self.core.dma.arbitration
+        while policy != "round_robin":
+            wait = self.next_issue[core] - self.env.now
+            if wait <= 0 and policy == "oldest_first":
+                wait = self.cycle if self.older(number, core) else 0
+            if wait <= 0:
+                return
+            yield Moment(self.env, self.env.now + wait, START, number)
+
+    def older(self, number: int, core: int) -> bool:
+        """Whether another queue of the core wants to issue by now for a copy that began earlier."""
+        return any(
+            wanted <= self.env.now and begun < self.wants[number][1]
+            for (wanted, begun), stream in zip(self.wants, self.streams, strict=True)
+            if stream.core == core
+        )
+
+    def transfer(
+        self, landed: simpy.Event, number: int, issue: int, far: int, near: int, size: int, row: int
+    ) -> None:
+        """Send a request on its way; `landed` gets the tick of its end once that is known."""
+        core, table = self.streams[number].core, self.walk
+        window = self.core.dma.outstanding_requests
+        name = number * window + self.sent[number] % window  # its place in the window
+        self.sent[number] += 1
+        way = (size, row, table, core, self.banks(core))
+        source, target = table[row, dma.FROM], table[row, dma.TO]
+        into, queue = path.target_address(far, near, row, table), table[row, dma.QUEUE]
+        node_read, node_written = (
+            path.dram_node(at, self.units["d"], self.units["n"]) for at in (far, into)
+        )
+
+        def land(tick: int) -> None:
+            self.copying_until[core] = max(self.copying_until[core], tick)
+            landed.succeed(int(tick))
+
+        def write(t: int, waited: int, why: int) -> None:
+            given = issue, t, waited, why, size, core, node_written, queue
+            t, *_ = self.pass_on(path.carry, *given)
+            self.ask(name, t, into, size, True, land)
+
+        def read(finish: int) -> None:
+            waited = max(finish - asked - dram.unloaded(size, False, self.units["d"]), 0)
+            given = issue, finish, waited, 0, size, node_read, core, queue
+            came = self.pass_on(path.carry, *given)
+            if target == dma.DRAM:
+                write(*came)
+            else:
+                land(self.pass_on(path.deposit, issue, *came, into, -1, *way)[0])
+
+        if self.units["k"] is None or dma.DRAM not in (source, target):
+            land(self.pass_on(requests._transfer, issue, far, near, *way)[0])
+        elif source == dma.DRAM:
+            asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
+            self.ask(name, asked, far, size, False, read)
+        else:
+            begin = path.source_address(far, near, row, table)
+            write(*self.pass_on(path.fetch, issue, begin, *way))
+
+    def ask(
+        self,
+        name: int,
+        t: int,
+        address: int,
+        size: int,
+        writes: bool,
+        then: Callable[[int], None],
+    ) -> None:
+        """Hand an access to the controllers of its channels; `then` hears when it has ended.
+
+        Of accesses at one tick a controller takes the one with the lower name first.
+        """
+        d = self.units["d"]
+        asked, granule, left = Asked(then), d.burst_bytes << d.low_bits, size
+        self.asked[name] = asked
+        while left > 0:
+            piece = min(left, granule - address % granule)
+            controllers.post(t, name, address, piece, writes, *self.commands)
+            channel, _ = locate(address // d.burst_bytes, d)
+            asked.left += 1
+            self.wake(channel)
+            address, left = address + piece, left - piece
+
+    def wake(self, channel: int) -> None:
+        """Have a channel's controller act when it next has something to do."""
+        due = controllers.due(channel, *self.commands[1:])
+        if due < min(self.agenda[channel], state.UNKNOWN):
+            self.agenda[channel] = due
+            moment = Moment(self.env, due, DONE, len(self.streams) + channel)
+            moment.callbacks.append(lambda _: self.act(channel))
+
+    def act(self, channel: int) -> None:
+        """A controller acts; accesses that it finishes go on in the order in which it did."""
+        if self.agenda[channel] != self.env.now:
+            return
+        self.agenda[channel] = inf
+        found = self.units["done"]
+        count = controllers.step(channel, self.env.now, *self.commands, found)
+        for name, finish in found[:count].tolist():
+            asked = self.asked[name]
+            asked.left, asked.finish = asked.left - 1, max(asked.finish, finish)
+            if asked.left == 0:
+                del self.asked[name]
+                asked.then(asked.finish)
+        self.wake(channel)
 
     def pieces(self, row: int) -> Iterator[tuple[int, int, int]]:
         """A descriptor's requests in order: far address, near address, bytes."""
-        line, most = self.walk.table[row].tolist(), self.core.dma.request_bytes
+        line, most = self.walk[row].tolist(), self.core.dma.request_bytes
         sizes, far_steps, near_steps = (
             line[dma.HEAD + k * RANK : dma.HEAD + (k + 1) * RANK] for k in range(3)
         )
@@ -179,7 +359,7 @@ class Oracle:
             far = line[dma.BASE] + sum(map(int.__mul__, at, far_steps))
             near = line[dma.OTHER] + sum(map(int.__mul__, at, near_steps))
             if line[dma.ROWS] >= 0:
-                far += int(self.walk.rows[line[dma.ROWS] + at[0]]) * line[dma.ROW_STRIDE]
+                far += int(self.units["rows"][line[dma.ROWS] + at[0]]) * line[dma.ROW_STRIDE]
             done = 0
             while done < line[dma.RUN]:
                 size = min(line[dma.RUN] - done, most - (far + done) % most)

@@ -187,6 +187,34 @@ def test_more_of_a_resource_never_slows_a_single_stream(rig, npu, what, steps):
     assert better <= plain * (1 + 1e-9)
 
 
+#: Nothing is shared but the waits; a run of products that is torn apart would pay its fill again.
+ALONE = ("core.matrix.fold_overlap=none", "core.sram.banks=1024", "host.launch_ns=300 ns")
+FASTER = {
+    "a faster core": ("core.clock_hz=2 GHz",),
+    "twice the rate": ("core.matrix.rates.bf16=2",),
+    "twice the lanes": ("core.vector.lanes=256",),
+    "no start-up": ("core.vector.start_cycles=0",),
+    "no signals": ("core.sequencer.signal_cycles=0", "core.sequencer.wait_cycles=0"),
+    "no hand-out": ("core.sequencer.dispatch_cycles=0",),
+    "longer queues": ("core.sequencer.queue_depth=64",),
+    "a faster host": ("host.launch_ns=100 ns", "host.flops_per_s=100 GFLOP/s"),
+}
+
+
+@pytest.mark.parametrize("what", FASTER)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_more_of_a_resource_never_slows_work_that_shares_nothing(rig, npu, drawing, what, data):
+    """Products, vector and host work of all cores that wait for each other: no contention."""
+    drawn = data.draw(drawing.steps(most=40, what=("mma", "vector", "host")))
+    times = []
+    for fields in ((), FASTER[what]):
+        b = rig.Bench(npu(*ALONE, "core.sequencer.queue_depth=2", *fields))
+        drawing.issue(b, drawn)
+        times.append(time_program(b.program(), b.machine).ticks / b.machine.tick_hz)
+    assert times[1] <= times[0] * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("what", BETTER)
 def test_more_of_a_resource_helps_contending_cores_on_the_whole(rig, npu, what):
     """Another order of requests may cost one program something; `pytest -rP` tells how many."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,10 +50,7 @@ def test_any_program_on_128_cores(helper, rig, npu, drawing, data):
     drawing.issue(b, data.draw(drawing.steps(most=120)))
     program, machine = b.program(), b.machine
     timeline = time_program(program, machine)
-    oracle = helper("machine/oracle_simpy.py")
-    other = oracle.Oracle(program, machine).run()
-    for name in oracle.TIMES:
-        assert np.array_equal(getattr(timeline, name), getattr(other, name)), name
+    assert helper("machine/oracle_simpy.py").differences(program, machine) == []
     seconds = timeline.ticks / machine.tick_hz
     moved = timeline.dram_bursts * machine.dram.burst_bytes
     assert moved <= machine.dram.peak_bytes_per_s * seconds * (1 + 1e-12)

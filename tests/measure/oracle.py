@@ -20,7 +20,7 @@ class Oracle:
 
     def last_cause(self, i: int) -> int | None:
         """The dependency that completes last; of equals the lower index."""
-        causes = self.program.edges.of(i).tolist()
+        causes = self.t.edges.of(i).tolist()
         return min(causes, key=lambda j: (-self.t.end[j], j)) if causes else None
 
     def silent(self, layer: int) -> bool:
@@ -104,8 +104,9 @@ class Oracle:
                 continue
             i = self.working(rows[Unit.VECTOR], tick)
             if i is not None:
-                stretched = self.t.free[i] - self.t.stretch[i] * self.per_cycle
-                out[layer[i], C.VECTOR if tick < stretched else C.BANK_CONFLICT] += 1
+                fetching = self.t.free[i] - self.t.stretch[i] * self.per_cycle
+                late = fetching <= tick < self.t.free[i]  # behind `free` its result is on its way
+                out[layer[i], C.BANK_CONFLICT if late else C.VECTOR] += 1
                 continue
             coming = [i for i in rows[Unit.MATRIX] + rows[Unit.VECTOR] if self.t.start[i] > tick]
             if coming:

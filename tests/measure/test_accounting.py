@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from npusim.machine.classes import CycleClass as C
@@ -50,7 +50,10 @@ MACHINES = st.tuples(
     field("core.sram.banks", 2, 32),
     field("noc.port_bytes_per_cycle", 96, 512),
     field("core.matrix.fold_overlap", "none", "weights", "pipelined"),
+    field("core.dma.arbitration", "round_robin", "oldest_first"),
+    field("core.vector.latency_cycles", "{}", "{simple: 30}"),
     field("host.launch_ns", "0 ns", "200 ns"),
+    field("host.operators_in_flight", 1, 3),
 )
 
 
@@ -72,6 +75,7 @@ def test_every_cycle_of_every_core_is_what_the_oracle_says(helper, rig, npu, dra
     work, classes_met = set(), set()
 
     @settings(max_examples=examples)
+    @example(drawing.everything(), ("cores=4", "host.launch_ns=0 ns"))
     @given(drawing.steps(most=16, most_rows=12, most_bytes=400), MACHINES)
     def holds(drawn, fields):
         b = rig.Bench(npu(*fields))
