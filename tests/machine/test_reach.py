@@ -12,7 +12,11 @@ from npusim.machine.shared import shared_params
 from npusim.machine.slices import slice_of
 from npusim.program.kinds import Space
 
-SLICES = ("shared_sram.slices=16", "shared_sram.interleave_bytes=256")
+SLICES = (
+    "shared_sram.slices=16",
+    "shared_sram.interleave_bytes=256",
+    "shared_sram.slice_hash=none",
+)
 CACHE = "size_bytes: 1 MiB, bytes_per_cycle: 1024, latency_cycles: 40, slices: 8, mshr_entries: 64"
 
 

@@ -7,7 +7,11 @@ import pytest
 from npusim.measure.reach import reach_notes
 from npusim.program.kinds import Space
 
-SLICES = ("shared_sram.slices=16", "shared_sram.interleave_bytes=256")
+SLICES = (
+    "shared_sram.slices=16",
+    "shared_sram.interleave_bytes=256",
+    "shared_sram.slice_hash=none",
+)
 CACHE = "size_bytes: 1 MiB, bytes_per_cycle: 1024, latency_cycles: 40, slices: 8, mshr_entries: 64"
 
 
@@ -49,4 +53,4 @@ def test_a_hash_leaves_nothing_to_say(noted, space):
 
 
 def test_one_slice_is_no_stride_s_fault(noted):
-    assert noted(Space.SHARED) == noted(Space.DRAM) == []
+    assert noted(Space.SHARED, "shared_sram.slices=1") == noted(Space.DRAM) == []
