@@ -10,6 +10,7 @@ from npusim.hw.machine import Machine
 from npusim.hw.provenance import KINDS, Provenance
 from npusim.machine.table_use import table_use
 from npusim.measure.layers import Run
+from npusim.measure.reach import reach_notes
 from npusim.measure.work import Work
 
 
@@ -31,6 +32,7 @@ def assumptions(
         *(w.note for w in work if w.note),
         "claims are the plan's own closed forms; simulated cycles do not depend on them",
         *_cached(run.machine),
+        *reach_notes(run.lowered.program, run.machine),
         "one allocator places tensors in DRAM; another placement may change the cycles",
     ]
     return tuple(dict.fromkeys(found))

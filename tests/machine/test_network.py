@@ -10,7 +10,7 @@ from npusim.program.kinds import Space
 QUIET = ("dram.timings_ns.refi=1 s", "core.sequencer.dispatch_cycles=0")
 #: Cycles on npu_a: a descriptor, one way through the network, 512 B through a port, the same
 #: through the banks with their latency, through the shared SRAM with its latency.
-DESCRIPTOR, WAY, PORT, BANKS, SHARED = 16, 20, 1, 1 + 4, 0.25 + 12
+DESCRIPTOR, WAY, PORT, BANKS, SHARED = 16, 20, 1, 1 + 4, 1 + 12
 #: A closed bank's read (RCD + CL + 10 cycles of data) and the acceptance of a write (CWL).
 READ, WRITE = (115 + 115 + 80) / 8, 40 / 8
 

@@ -118,6 +118,6 @@ def test_short_rows_waste_the_words_of_the_banks(bench, row_bytes, waste):
     copy = b.copy(near, far)
     seen = b.run()
     assert seen.timeline.requests[copy] == 8
-    shared_sram = seen.cycle // 4  # 512 of 2048 B per cycle
+    shared_sram = seen.cycle  # 512 B from four slices of 128 B per cycle
     around = 16 + 20 + 12 + 20 + 1 + 4  # descriptor, network, its latency, network, port, banks
     assert seen.ticks(copy) == shared_sram + (around + 8 * waste) * seen.cycle

@@ -128,7 +128,12 @@ def test_no_slice_moves_more_than_its_bandwidth(pool, slices, slice_hash, access
     assert max(moved) * p.cycle <= 64 * last
 
 
-SLICES = (*QUIET, "shared_sram.slices=16", "shared_sram.interleave_bytes=256")
+SLICES = (
+    *QUIET,
+    "shared_sram.slices=16",
+    "shared_sram.interleave_bytes=256",
+    "shared_sram.slice_hash=none",
+)
 
 
 def columns(b, pitch, core=0, width=256):
