@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from npusim.graph.ir import Graph
 from npusim.hw.machine import Machine
 from npusim.hw.provenance import KINDS, Provenance
+from npusim.machine.dram.compared import band
+from npusim.measure.channels import narrow_copies
 from npusim.measure.layers import Run
-from npusim.measure.result import ModelNote
+from npusim.measure.result import NOT_COMPARED, ModelNote
 from npusim.measure.work import Work
-
-_NOT_COMPARED = "not compared with a reference yet"
 
 
 def models(machine: Machine) -> dict[str, ModelNote]:
@@ -26,10 +26,12 @@ def models(machine: Machine) -> dict[str, ModelNote]:
         "vector": "closed forms by class of operation",
         "host": "launch, link and rate",
     }
-    return {
-        part: ModelNote(name=name, error_band=None, note=_NOT_COMPARED)
+    notes = {
+        part: ModelNote(name=name, error_band=None, note=NOT_COMPARED)
         for part, name in named.items()
     }
+    span, text = band(machine.dram.model, machine.dram.standard)
+    return notes | {"dram": ModelNote(name=machine.dram.model, error_band=span, note=text)}
 
 
 def assumptions(
@@ -46,6 +48,7 @@ def assumptions(
         *_data(run),
         *run.lowered.notes,
         *_hosted(run),
+        *narrow_copies(run.lowered.program, run.machine),
         *(w.note for w in work if w.note),
         "claims are the plan's own closed forms; simulated cycles do not depend on them",
         "one allocator places tensors in DRAM; another placement may change the cycles",

@@ -25,9 +25,3 @@ def bench(rig: ModuleType, npu: Callable[..., Any]) -> Callable[..., Any]:
 def devices(helper: Callable[[str], ModuleType]) -> ModuleType:
     """The module `device.py` beside this file."""
     return helper("machine/device.py")
-
-
-@pytest.fixture
-def quiet(devices: ModuleType, npu: Callable[..., Any]) -> Any:
-    """npu_a's DRAM with refreshes so rare that none falls into a test."""
-    return devices.Device(npu("dram.timings_ns.refi=1 s"))
