@@ -190,6 +190,32 @@ def test_a_full_queue_keeps_later_reads_out(chip, model):
     assert full.read(0, full.at(bank=1)) > 48 + 14
 
 
+@pytest.mark.parametrize("model", EXACT)
+@pytest.mark.parametrize(
+    ("outstanding", "length", "latency", "expected"),
+    [
+        (1, 4, 400, 64 / 400),  # M26
+        (64, 16, 500, 32.0),  # M29: 64 x 256 B / 500 ns would be 32.8, the bus carries 32
+        (16, 16, 500, 16 * 256 / 500),
+    ],
+)
+def test_outstanding_reads_set_the_rate_up_to_the_bus(
+    chip, model, outstanding, length, latency, expected
+):  # fmt: skip
+    """Little: outstanding x burst / latency, on open rows of a 128-bit bus at 2 GT/s."""
+    cl = float(latency - length // 2)
+    one = chip(
+        model, "HBM2_2000_DRAMSIM3", burst_length=length, row_bytes=512 * length,
+        timings_ns={"cl": cl, "rcd": 0.0},
+    )  # fmt: skip
+    ends = [0.0] * outstanding
+    for k in range(2000):
+        ends.append(one.read(ends[k], k % 128))
+    steady = len(ends) // 2
+    rate = (len(ends) - 1 - steady) * one.dram.burst_bytes / (ends[-1] - ends[steady])
+    assert rate == pytest.approx(expected, rel=0.02)
+
+
 # ---------------------------------------------------------------- refresh
 
 
