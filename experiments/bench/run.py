@@ -16,6 +16,7 @@ from pathlib import Path
 from commands import best_of
 from emission import emission
 from engine import speed
+from memory import rates
 
 from npusim import __version__
 from npusim.api.request import Request
@@ -44,6 +45,7 @@ def rows() -> Iterator[Row]:
         long = ("--set", "seq=2048", "--timing-only")
         yield from _run("seq 2048, timing only", "6 s", folder, *long)
     yield from _gemm()
+    yield from _memory()
     yield from _emission()
 
 
@@ -77,6 +79,18 @@ def _gemm() -> Iterator[Row]:
         f"{found.instructions / found.cpu_s / 1e6:.2f} M instructions)",
         "5 M",
     )
+
+
+def _memory() -> Iterator[Row]:
+    for model, aim in (("bound", "80 M"), ("run", "80 M"), ("burst", "8 M")):
+        found = rates(model)
+        listed = ", ".join(f"{r.pattern} {r.bursts_per_cpu_s / 1e6:.0f} M" for r in found)
+        yield Row(
+            f"DRAM model {model}, bursts per CPU s in requests of npu_a",
+            "python experiments/bench/run.py (memory.rates)",
+            f"{listed} ({found[0].bursts} bursts each)",
+            aim,
+        )
 
 
 def _emission() -> Iterator[Row]:

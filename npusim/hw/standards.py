@@ -45,6 +45,20 @@ def filled_in(tree: Item, stated: dict[str, Provenance], problems: list[Problem]
     return replace(tree, value={**machine, "dram": merged})
 
 
+def dram_of(name: str, **fields: object) -> Dram:
+    """The DRAM of a table, without a machine; `fields` stand above the table's.
+
+    Raises InputError where there is no such table, ValidationError for what cannot be.
+    """
+    problems: list[Problem] = []
+    here = Place("dram.standard")
+    bare, _ = provenance.split(_table(Item(name, here, here, name), problems), problems)
+    if problems:
+        raise InputError(*problems)
+    table: dict[str, object] = bare.plain()
+    return Dram.model_validate({"standard": name, **table, **fields})
+
+
 def _complete(fields: Mapping[str, Item]) -> bool:
     """Whether a block has all that a table could give."""
     timings = fields.get("timings_ns")

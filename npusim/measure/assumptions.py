@@ -9,6 +9,7 @@ from npusim.graph.ir import Graph
 from npusim.hw.machine import Machine
 from npusim.hw.provenance import KINDS, Provenance
 from npusim.machine.table_use import table_use
+from npusim.measure.channels import narrow_copies
 from npusim.measure.layers import Run
 from npusim.measure.reach import reach_notes
 from npusim.measure.work import Work
@@ -29,6 +30,7 @@ def assumptions(
         *_data(run),
         *run.lowered.notes,
         *_hosted(run),
+        *narrow_copies(run.lowered.program, run.machine),
         *(w.note for w in work if w.note),
         "claims are the plan's own closed forms; simulated cycles do not depend on them",
         *_cached(run.machine),

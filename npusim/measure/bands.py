@@ -13,37 +13,38 @@ import numpy as np
 from npusim.hw.machine import Machine
 from npusim.hw.operations import CLASSES
 from npusim.machine.classes import CycleClass as C
-from npusim.measure.result import ModelNote
+from npusim.machine.dram.compared import band as dram_band
+from npusim.measure.result import NOT_COMPARED, ModelNote
 from npusim.program.program import Ints
-
-NOT_COMPARED = "not compared with a reference yet"
 
 
 @dataclass(frozen=True)
 class Band:
-    """(ours - reference) / reference lies in [low, high]; `against` says what was compared."""
+    """(ours - reference) / reference lies in `span`, None if nobody knows; `note` says why."""
 
-    low: float
-    high: float
-    against: str
+    span: tuple[float, float] | None
+    note: str = NOT_COMPARED
 
 
 @dataclass(frozen=True)
 class Part:
     """A part of the machine with a model of its own, and the classes of cycles it owns.
 
-    `named` says which model a machine uses, `band` how far that one is off: None where nothing
-    has been compared.
+    `named` says which model a machine uses, `band` how far that one is off.
     """
 
     name: str
     owns: tuple[C, ...]
     named: Callable[[Machine], str]
-    band: Callable[[Machine], Band | None]
+    band: Callable[[Machine], Band]
 
 
-def _uncompared(_: Machine) -> Band | None:
-    return None
+def _uncompared(_: Machine) -> Band:
+    return Band(None)
+
+
+def _dram_band(machine: Machine) -> Band:
+    return Band(*dram_band(machine.dram.model, machine.dram.standard))
 
 
 def _network(machine: Machine) -> str:
@@ -54,12 +55,14 @@ def _network(machine: Machine) -> str:
     return f"{machine.noc.kind}, {many} of {grid.rows} x {grid.columns} routers, model clock"
 
 
-def _network_band(machine: Machine) -> Band | None:
+def _network_band(machine: Machine) -> Band:
     """Clocks of links (A43) against whole kernels of reads on a machine with one-way rings."""
     grid = machine.noc.grid
     if grid is None or not grid.one_way:
-        return None
-    return Band(-0.22, 0.05, "reads measured on a Wormhole n150, totals of 47 kernels")
+        return Band(None)
+    return Band(
+        (-0.22, 0.05), "compared with reads measured on a Wormhole n150, totals of 47 kernels"
+    )
 
 
 def _shared(machine: Machine) -> str:
@@ -91,16 +94,17 @@ def _host(machine: Machine) -> str:
     return f"launch, {link} link and rate, {host.operators_in_flight} operators under way at most"
 
 
-def _matrix_band(machine: Machine) -> Band | None:
+def _matrix_band(machine: Machine) -> Band:
     """Without overlap the forms are those of a published simulator, to the cycle (A7)."""
-    if machine.core.matrix.fold_overlap != "none":
-        return None
-    return Band(0.0, 0.0, "SCALE-Sim, cycles without stalls")
+    matrix = machine.core.matrix
+    if matrix.style != "systolic" or matrix.fold_overlap != "none" or matrix.timing_table:
+        return Band(None)
+    return Band((0.0, 0.0), "compared with SCALE-Sim, cycles without stalls")
 
 
 #: Classes that nobody owns follow from what the other classes do.
 PARTS: tuple[Part, ...] = (
-    Part("dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model, _uncompared),
+    Part("dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model, _dram_band),
     Part("noc", (C.NOC,), _network, _network_band),
     Part("sram", (C.BANK_CONFLICT,), lambda _: "bandwidth of all banks, with latency", _uncompared),
     Part("shared", (C.SHARED_SRAM,), _shared, _uncompared),
@@ -122,8 +126,8 @@ def models(machine: Machine, parts: Sequence[Part] = PARTS) -> dict[str, ModelNo
         found[part.name] = ModelNote(
             name=part.named(machine),
             owns=tuple(what.label for what in part.owns),
-            error_band=None if band is None else (band.low, band.high),
-            note=NOT_COMPARED if band is None else f"compared with {band.against}",
+            error_band=band.span,
+            note=band.note,
         )
     return found
 

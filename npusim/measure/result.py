@@ -151,6 +151,10 @@ class Fallback(Record):
     bytes: int
 
 
+#: The note of a model whose error nobody knows.
+NOT_COMPARED = "not compared with a reference yet"
+
+
 class ModelNote(Record):
     """How a part of the machine was modelled, and how far that is off where it is known.
 

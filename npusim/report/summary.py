@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from npusim.measure.bands import took_part
-from npusim.measure.result import LayerResult, Result
+from npusim.measure.result import NOT_COMPARED, LayerResult, Result
 from npusim.report import numbers
 from npusim.report.table import Column, Table
 
@@ -157,9 +157,12 @@ def fallbacks(result: Result) -> Table | None:
 def models(result: Result) -> Iterator[str]:
     """How each part was modelled: with an error band where one is known."""
     known = {part: note for part, note in result.models.items() if note.error_band is not None}
-    unknown = [f"{part}: {m.name}" for part, m in result.models.items() if part not in known]
+    unknown = [f"{part}: {m.name}" for part, m in result.models.items() if m.note == NOT_COMPARED]
     for part, note in known.items():
-        yield f"model of {part}: {note.name}, error {_band(note.error_band)}"
+        yield f"model of {part}: {note.name}, error {_band(note.error_band)}, {note.note}"
+    for part, note in result.models.items():
+        if part not in known and note.note != NOT_COMPARED:
+            yield f"model of {part}: {note.name}, {note.note}"
     if known:
         yield from _range(result)
     if unknown:

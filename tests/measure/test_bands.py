@@ -78,7 +78,7 @@ def test_closed_forms_without_overlap_are_exact_and_say_against_what(npu):
 def test_a_band_entered_in_the_table_widens_the_time(finished, npu):
     known = Part(
         "dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model,
-        lambda m: Band(-0.5, 1.0, "a device"),
+        lambda m: Band((-0.5, 1.0), "compared with a device"),
     )  # fmt: skip
     parts = (known, *(part for part in PARTS if part.name != "dram"))
     result = finished("matmul", "m=96 n=160 k=64", timing_only=True).result

@@ -7,7 +7,7 @@ last of them is. Precharges, the queue of reads and the order of activates are l
 
 from __future__ import annotations
 
-from npusim.core.jit import jit_inline
+from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram.mapping import bank_of, group_of, row_of
 from npusim.machine.dram.params import (
     ACTIVATES,
@@ -19,6 +19,7 @@ from npusim.machine.dram.params import (
     COLUMNS,
     GROUP,
     HAS_READ,
+    LANE,
     LAST,
     NEXT_ACTIVATE,
     ROW,
@@ -91,7 +92,9 @@ def _block(
         if whole:
             s[together] = row
     begin = max(s[lane + BUS], t)
-    s[lane + BUS] = begin + (-(-count * p.ccd_s >> p.lane_bits) * p.stretch >> STRETCH_BITS)
+    free = begin + (-(-count * p.ccd_s >> p.lane_bits) * p.stretch >> STRETCH_BITS)
+    for k in range(p.lanes):
+        s[lane + k * LANE + BUS] = free
     ready = max(ready, begin + (-(-count >> p.spread_lane_bits) - 1) * p.ccd_s)
     s[lane + LAST] = max(s[lane + LAST], ready)
     s[BURSTS] += count
@@ -111,14 +114,14 @@ def _all(
     return int(end)
 
 
-@jit_inline
+@jit
 def read(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> int:
     """`count` bursts from `inner` on that come at t; when the last column command is issued."""
     s[base + HAS_READ] = 1
     return _all(t, base, inner, count, False, p, s)
 
 
-@jit_inline
+@jit
 def write(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> None:
     """`count` posted bursts that are written out from t on."""
     _all(t, base, inner, count, True, p, s)

@@ -7,7 +7,7 @@ banks of a number have the row open, the visit is left out too.
 
 from __future__ import annotations
 
-from npusim.core.jit import jit_inline
+from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram.bank import activate, admit, in_time, leave, refresh_if_due, take
 from npusim.machine.dram.mapping import bank_of, group_of, lane_of, row_of
 from npusim.machine.dram.params import (
@@ -188,7 +188,7 @@ def read(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> i
     return _all(t, base, inner, count, False, p, s)
 
 
-@jit_inline
+@jit
 def write(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> None:
     """`count` posted bursts that are written out from t on."""
     _all(t, base, inner, count, True, p, s)
