@@ -13,12 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+
+from npusim.api.hardware import load_hardware
 from npusim.api.pipeline import build_program, prepare, run
 from npusim.api.request import Request
 from npusim.api.stages import Watcher, nobody
 from npusim.core.compiled import compilations, entry_points, kept_functions
 from npusim.core.jit import cache_folder, is_temporary
 from npusim.hw.dram import Dram
+from npusim.machine.dram import replay as bursts
+from npusim.machine.dram.detailed.replay import replay_detailed
+from npusim.machine.dram.traces import trace
+from npusim.machine.replay import MODELS, replay
+from npusim.machine.transfers import Transfers
 from npusim.program import deadlock
 
 _SMALL = {"batch": "8", "inputs": "32", "hidden": "32"}
@@ -64,6 +72,7 @@ def warm_up(watcher: Watcher = nobody) -> Warmth:
         for request in _requests():
             run(request)
         _look_for_deadlock()
+        _replay_traces()
     return Warmth(
         compiled=frozenset(compiled),
         kept=frozenset(kept_functions()),
@@ -86,3 +95,16 @@ def _look_for_deadlock() -> None:
     """The checker goes through a program instruction by instruction only if it must."""
     lowered = build_program(prepare(Request("mlp", sizes=_SMALL, out=None)))
     deadlock.run(lowered.program, queue_depth=0)
+
+
+def _replay_traces() -> None:
+    """Traces of one channel of DRAM, and transfers through a grid by itself."""
+    dram = bursts.channel_of(load_hardware("npu_a", ())[0].machine.dram)
+    some = trace("mix_block", bursts.geometry_of(dram), 256)
+    bursts.replay(dram, some)
+    replay_detailed(dram, some)
+    grid = load_hardware("wormhole_n150", ())[0].machine
+    nothing = np.zeros(2, np.int64)
+    pair = np.array([0, 1])
+    for model in MODELS:
+        replay(grid, Transfers(nothing, nothing, nothing + 1, nothing + 64, nothing, pair), model)
