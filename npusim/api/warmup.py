@@ -22,6 +22,9 @@ from npusim.api.stages import Watcher, nobody
 from npusim.core.compiled import compilations, entry_points, kept_functions
 from npusim.core.jit import cache_folder, is_temporary
 from npusim.hw.dram import Dram
+from npusim.machine.dram import replay as bursts
+from npusim.machine.dram.detailed.replay import replay_detailed
+from npusim.machine.dram.traces import trace
 from npusim.machine.replay import MODELS, replay
 from npusim.machine.transfers import Transfers
 from npusim.program import deadlock
@@ -69,7 +72,7 @@ def warm_up(watcher: Watcher = nobody) -> Warmth:
         for request in _requests():
             run(request)
         _look_for_deadlock()
-        _move_flits()
+        _replay_traces()
     return Warmth(
         compiled=frozenset(compiled),
         kept=frozenset(kept_functions()),
@@ -94,11 +97,14 @@ def _look_for_deadlock() -> None:
     deadlock.run(lowered.program, queue_depth=0)
 
 
-def _move_flits() -> None:
-    """Replays of known transfers have loops that no program takes."""
-    one = np.ones(1, np.int64)
-    transfers = Transfers(
-        network=one, core=one, other=0 * one, size_bytes=one, issue=one, writes=one
-    )
+def _replay_traces() -> None:
+    """Traces of one channel of DRAM, and transfers through a grid by itself."""
+    dram = bursts.channel_of(load_hardware("npu_a", ())[0].machine.dram)
+    some = trace("mix_block", bursts.geometry_of(dram), 256)
+    bursts.replay(dram, some)
+    replay_detailed(dram, some)
+    grid = load_hardware("wormhole_n150", ())[0].machine
+    nothing = np.zeros(2, np.int64)
+    pair = np.array([0, 1])
     for model in MODELS:
-        replay(load_hardware("wormhole_n150", ())[0].machine, transfers, model)
+        replay(grid, Transfers(nothing, nothing, nothing + 1, nothing + 64, nothing, pair), model)
