@@ -62,6 +62,12 @@ class Machine(Spec):
             yield f"noc.{field}", message
         if self.cache is not None:
             yield from self._no_sectors(self.cache.sector_bytes)
+            if self.dram.model == "detailed":
+                yield (
+                    "dram.model",
+                    "must be bound, run or burst behind a cache, found detailed: its controllers "
+                    "answer later, and the cache asks for answers at once",
+                )
 
     def _no_sectors(self, sector: int) -> Iterator[tuple[str, str]]:
         """Bursts and requests that do not go into whole sectors of the cache."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from npusim.hw.loader import parse_machine
+from npusim.core.catalog import folder
+from npusim.hw.loader import load_machine, parse_machine
 
 SHARED = "shared_sram: {size_bytes: 64 KiB, bytes_per_cycle: 256, latency_cycles: 8"
 CACHE = "cache: {size_bytes: 64 KiB, bytes_per_cycle: 256, latency_cycles: 8, mshr_entries: 16"
@@ -66,3 +67,20 @@ def test_shared_sram_that_cannot_be(refused, more, error):
 def test_caches_that_cannot_be(refused, more, error):
     block = CACHE.replace(", mshr_entries: 16", "") if "mshr" in more else CACHE
     assert error in refused(f"{block}, {more}")
+
+
+def test_controllers_that_answer_later_cannot_stand_behind_a_cache(small, refusal):
+    text = small.replace("dram:\n", "dram:\n  model: detailed\n")
+    assert "dram.model: must be bound, run or burst" in refusal(f"{text}{CACHE}}}\n")
+
+
+def test_the_gpu_of_the_catalogue_has_the_published_peaks():
+    """312 TFLOP/s of bf16, 2.039 TB/s, 40 MiB of cache with 5120 B per cycle, a near hit in 211."""
+    machine = load_machine(folder("hwconfigs") / "gpu_a100_like.yaml").machine
+    core, cache = machine.core, machine.cache
+    peak = machine.cores * machine.peak_matrix_flops_per_cycle("bf16") * core.clock_hz
+    assert peak == pytest.approx(312e12, rel=1e-3)
+    assert machine.dram.peak_bytes_per_s == pytest.approx(2.039e12, rel=1e-4)
+    assert (cache.size_bytes, cache.bytes_per_cycle) == (40 << 20, 5120)
+    way = machine.noc.latency_cycles
+    assert 2 * way + cache.latency_cycles + core.sram.latency_cycles == 211

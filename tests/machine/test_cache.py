@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from npusim.machine import dram
 from npusim.machine.classes import CycleClass
 
 LINE, SECTOR, KIB = 128, 32, 1024
@@ -16,9 +17,9 @@ def unloaded(device):
 
 
 def dram_read(device, size=SECTOR):
-    """Ticks of an idle, closed bank's read."""
-    d = device.d
-    return d.rcd + d.cl + -(-size // (d.burst_bytes * d.lanes)) * d.burst
+    """Ticks of a read of so many bytes from DRAM by itself, idle and closed."""
+    end, _ = dram.access_all(0, 0, size, False, device.d, dram.dram_state(device.d))
+    return end
 
 
 def test_what_is_there_comes_after_the_latency_and_costs_no_dram(cache):

@@ -46,7 +46,7 @@ def test_the_report_says_what_the_cache_did(cached):
     total = cached.totals.cache
     assert f"{total.sector_fills:,} filled, {total.write_backs:,} written back" in text
     assert "sectors in the cache, by layer:" in text
-    assert "cache: sectored, write-back, 16 ways, lru, queues at its slices (8)" in text
+    assert "sectored, write-back, 16 ways, lru, queues at its slices (8)" in text
     assert any("as if there were no cache" in note for note in cached.assumptions)
     table = caching.table(cached)
     assert [row[0] for row in table.rows] == [layer.name for layer in cached.layers]
