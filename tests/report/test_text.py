@@ -107,12 +107,13 @@ def test_a_claim_outside_is_shown_with_its_distance_to_the_nearer_end(result, cy
 
 
 def test_error_bands_are_shown_where_they_are_known(result):
-    (line,) = summary.models(result)
-    assert line.startswith("models without a known error: dram: run;")
-    dram = result.models["dram"].model_copy(update={"error_band": (-0.05, 0.12)})
+    relative, line = summary.models(result)
+    assert relative.startswith("model of dram: run, not compared on HBM2E_3200 itself; on HBM2")
+    assert line.startswith("models without a known error: noc: crossbar;")
+    dram = result.models["dram"].model_copy(update={"error_band": (-0.05, 0.12), "note": "of x"})
     known = result.model_copy(update={"models": {**result.models, "dram": dram}})
     first, second = summary.models(known)
-    assert first == "model of dram: run, error -5 to +12 %"
+    assert first == "model of dram: run, error -5 to +12 %, of x"
     assert "dram" not in second
 
 
