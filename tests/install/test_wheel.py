@@ -64,7 +64,7 @@ def names(wheel: Path) -> set[str]:
 
 def sources() -> set[str]:
     """What the wheel must hold: the engine, and the catalogue below npusim/library."""
-    engine = {str(p.relative_to(CHECKOUT)) for p in (CHECKOUT / "npusim").rglob("*.py")}
+    engine = {str(p.relative_to(CHECKOUT)) for p in (CHECKOUT / "npusim").rglob("*.[pc][ys]*")}
     shelves = (
         p for f in CATALOGUE for p in (CHECKOUT / f).rglob("*") if p.suffix in (".py", ".yaml")
     )

@@ -19,18 +19,18 @@ SHARED_LATENCY = NETWORK + 0.25 + 12 + NETWORK + PORT + 1 + BANKS
 
 
 def test_one_request_pays_descriptor_network_and_dram(bench):
-    """16 + 2 x 20 + RCD + CL + 10 of transfer + port + banks, nothing else."""
+    """16 + 2 x 20 + RCD + CL + rows and bursts one after the other + port + banks, nothing else."""
     b = bench(*QUIET)
     load = b.load(512)
     seen = b.run()
-    dram = 115 + 115 + 80  # ticks of 1/8 ns
+    dram = (23 + 25 + 23 + 2) * 20  # clocks of 1.6 GHz
     around = DESCRIPTOR + 2 * NETWORK + PORT + 1 + BANKS
     assert seen.ticks(load) == around * seen.cycle + dram
     assert seen.reasons(load) == [
         (CycleClass.DISPATCH, DESCRIPTOR * seen.cycle),
         (CycleClass.DRAM_LATENCY, (around - DESCRIPTOR) * seen.cycle + dram),
     ]
-    moved = 80 / seen.cycle + PORT + 1
+    moved = (25 + 2) / 1.6 + PORT + 1
     expected = DESCRIPTOR + dram_round_trip_cycles(b.machine) + moved
     assert seen.ticks(load) / seen.cycle == pytest.approx(expected, abs=0.5)
 
@@ -176,13 +176,16 @@ def test_the_next_descriptor_starts_when_the_last_request_is_out(bench):
 
 
 def test_rows_stay_open_from_one_descriptor_to_the_next(bench):
-    """A queue that comes back to the same place later finds the row open: no RCD."""
+    """A queue that comes back to the same place later finds the row open: no RCD.
+
+    Nor do its rows come one after the other: its last burst is the data bus's eighth.
+    """
     b = bench(*QUIET)
     first = b.load(512, at=0)
     again = b.load(512, at=512, after=first)
     elsewhere = b.load(512, at=64 << 20, after=again)
     seen = b.run()
-    assert seen.ticks(first) - seen.ticks(again) == 115
+    assert seen.ticks(first) - seen.ticks(again) == (23 + 25 - 14) * 20
     assert seen.ticks(elsewhere) == seen.ticks(first)
     assert seen.timeline.dram_activates == 2 * 4 * 2  # four groups, two pseudo-channels
 

@@ -115,8 +115,10 @@ def test_unloaded_read_is_activate_column_and_burst(chip, model):
 
 
 @pytest.mark.parametrize("model", ALL)
-def test_unloaded_reads_do_not_wait(chip, model):
-    assert chip(model).waits(100, 0) == 0
+@pytest.mark.parametrize("bursts", [1, 2, 5, 8, 16, 32])
+def test_unloaded_reads_do_not_wait(chip, model, bursts):
+    """Rows open one after the other, which is latency: only what is beyond is waiting."""
+    assert chip(model).waits(100, 0, bursts) == 0
 
 
 @pytest.mark.parametrize("model", EXACT)

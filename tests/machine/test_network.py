@@ -11,8 +11,9 @@ QUIET = ("dram.timings_ns.refi=1 s", "core.sequencer.dispatch_cycles=0")
 #: Cycles on npu_a: a descriptor, one way through the network, 512 B through a port, the same
 #: through the banks with their latency, through the shared SRAM with its latency.
 DESCRIPTOR, WAY, PORT, BANKS, SHARED = 16, 20, 1, 1 + 4, 1 + 12
-#: A closed bank's read (RCD + CL + 10 cycles of data) and the acceptance of a write (CWL).
-READ, WRITE = (115 + 115 + 80) / 8, 40 / 8
+#: A read of closed banks in cycles (RCD, the last of eight rows and its second burst 25 clocks
+#: later, CL, burst; 1.6 clocks a cycle) and the acceptance of a write (CWL).
+READ, WRITE = (23 + 25 + 23 + 2) / 1.6, 8 / 1.6
 
 PATHS = {
     "dram sram": WAY + READ + WAY + PORT + BANKS,

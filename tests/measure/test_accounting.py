@@ -174,12 +174,12 @@ def test_rule_1_stretch_is_bank_conflict(rig, npu):
 
 
 def test_rule_2_a_load_is_descriptor_latency_and_the_wait_for_the_signal(rig, npu):
-    """16 cycles of dispatch, 95 of latency (94.75 rounded up by the cycle's start), 2 + 1."""
+    """16 cycles of dispatch, 92 of latency (91.6 rounded up by the cycle's start), 2 + 1."""
     b = rig.Bench(npu(*NO_DISPATCH))
     load = b.load(512)
     b.add(8, 128, after=load)
     timeline, accounting = accounted(b)
-    latency = (20 + 20 + 1 + 1 + 4) + (115 + 115 + 80) / 8
+    latency = (20 + 20 + 1 + 1 + 4) + (23 + 25 + 23 + 2) / 1.6
     waited = int(np.ceil(16 + latency))
     assert classes(accounting, 0) == {
         C.DISPATCH: 16, C.DRAM_LATENCY: waited - 16, C.SYNCHRONISATION: 3, C.VECTOR: 20

@@ -107,13 +107,15 @@ def test_a_claim_outside_is_shown_with_its_distance_to_the_nearer_end(result, cy
 
 
 def test_error_bands_are_shown_where_they_are_known(result):
-    (line,) = summary.models(result)
-    assert line.startswith("models without a known error: dram: run;")
-    dram = result.models["dram"].model_copy(update={"error_band": (-0.05, 0.12)})
+    relative, line = summary.models(result)
+    assert relative.startswith("model of dram: run, not compared on HBM2E_3200 itself; on HBM2")
+    assert line.startswith("models without a known error: noc: crossbar;")
+    dram = result.models["dram"].model_copy(update={"error_band": (-0.05, 0.12), "note": "of x"})
     known = result.model_copy(update={"models": {**result.models, "dram": dram}})
     first, second, third = summary.models(known)
-    assert first == "model of dram: run, error -5 to +12 %"
-    assert second.startswith("time by the known errors: 22.78 us; not compared, and taken as ")
+    assert first == "model of dram: run, error -5 to +12 %, of x"
+    assert second.startswith("time by the known errors: ")
+    assert "; not compared, and taken as they are: " in second
     assert "dram" not in second.partition(";")[2]
     assert "dram: run" not in third
 

@@ -25,8 +25,20 @@ def access(
         accepted = post(t, base, inner, count, p, s)
         return accepted + p.cwl, accepted - t
     last = serve.read(t, base, inner, count, p, s)
-    alone = t + p.rcd + (-(-count >> p.lane_bits) - 1) * p.ccd_s
-    return last + p.cl + p.burst, max(last - alone, 0)
+    return last + p.cl + p.burst, max(last - t - _unloaded(count, p), 0)
+
+
+@jit_inline
+def _unloaded(count: int, p: DramParams) -> int:
+    """From a read's arrival at an idle channel, all rows closed, to its last column command.
+
+    Its rows open one after the other; what exceeds this is waiting.
+    """
+    opened = min(count, p.spread)
+    window = ((opened + p.spread_lanes - 1 >> p.spread_lane_bits) - 1) * p.activate
+    rounds = (count + p.spread - 1 >> p.spread_bits) - 1
+    banks = max(window, (opened - 1) * p.row_commands) + rounds * p.ccd_l
+    return int(p.rcd + max(banks, ((count + p.lanes - 1 >> p.lane_bits) - 1) * p.ccd_s))
 
 
 @jit_inline

@@ -1,4 +1,4 @@
-"""How far each DRAM model was from other simulators, on traces that both have run.
+"""How far each DRAM model was from other simulators, on traces that both have run (A39).
 
 The table beside this file is written by experiments/dram/compare.py; a test recomputes it.
 """

@@ -1,4 +1,4 @@
-"""How many channels a strided descriptor reaches: a stride can leave most of them idle."""
+"""How many channels a strided descriptor reaches: a stride can leave most of them idle (A38)."""
 
 from __future__ import annotations
 
