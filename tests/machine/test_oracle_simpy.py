@@ -45,7 +45,7 @@ MACHINES = st.tuples(
 )
 
 
-@pytest.mark.parametrize("examples", [200, pytest.param(5000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("examples", [150, pytest.param(5000, marks=pytest.mark.nightly)])
 def test_any_program_on_any_machine(rig, npu, drawing, oracle, examples):
     """1 to 16 cores, odd clocks, shallow queues, few requests in flight; all that can be drawn."""
     seen = set()
