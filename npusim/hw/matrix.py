@@ -26,6 +26,8 @@ class Matrix(Spec):
     """The dtype in which products of each operand dtype are summed."""
     zero_points: bool = False
     """Whether integer operands may carry a zero point that the operand fetch subtracts."""
+    transposer: bool = True
+    """Whether blocks of an operand may be read along either side and turned before they enter."""
 
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
         """Operands without accumulator, and accumulators that cannot sum their products."""

@@ -12,6 +12,7 @@ from npusim.machine import state as s
 from npusim.machine.classes import CycleClass
 from npusim.machine.dram import DramParams
 from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
+from npusim.machine.meeting import P_LOST_READING, P_READING, P_WRITING, UNIT, recalled
 from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.shared import SharedParams
@@ -30,7 +31,7 @@ def simulate(
     work: Ints, users: Ints, order: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, rings: Ints, segments: Ints, heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
+    m: ScratchpadParams, ms: Ints, patterns: Ints, members: Ints, loads: Ints, memo: Ints,
 ) -> int:  # fmt: skip
     """Run the program to its end (or until nothing can start); returns the last tick."""
     now = 0
@@ -49,7 +50,9 @@ def simulate(
         i = order[streams[stream, s.S_NEXT]]
         if work[i, s.W_KIND] != _COPY:
             counts[_HEAP] = pop(heap, counts[_HEAP])
-            _begin(i, stream, now, work, trace, streams, cores, p)
+            _begin(
+                i, stream, now, work, trace, streams, cores, p, patterns, members, loads, memo
+            )  # fmt: skip
             _follow(i, stream, now, order, trace, streams, heap, counts, p.cycle)
         elif streams[stream, s.S_MODE] == s.STARTING:
             _open(i, stream, now, trace, streams, segments, counts, p)
@@ -57,7 +60,7 @@ def simulate(
         else:
             issued = _issue(
                 i, stream, now, work, walk, rows, trace, streams, cores, segments, counts,
-                p, d, ds, n, ns, h, hs, m, ms,
+                p, d, ds, n, ns, h, hs, m, ms, patterns,
             )  # fmt: skip
             later = _next_issue(stream, issued, rings, streams, p)
             if _advance(stream, work[i, s.W_ROW], walk, streams):
@@ -157,25 +160,34 @@ def _follow(
 @jit
 def _begin(
     i: int, stream: int, now: int, work: Ints, trace: Ints, streams: Ints, cores: Ints,
-    p: CoreParams,
+    p: CoreParams, patterns: Ints, members: Ints, loads: Ints, memo: Ints,
 ) -> None:  # fmt: skip
-    """Occupy a compute unit; operand fetch that the banks cannot serve stretches it."""
+    """Occupy a compute unit; operands that wait for banks stretch the instruction (A48).
+
+    What one under way loses to others is made up for by the next of its unit: its debt.
+    """
     core, unit = streams[stream, s.S_CORE], streams[stream, s.S_UNIT]
     trace[i, s.T_START] = now
     if core < 0:
         done = now + work[i, s.W_HOST]
     else:
-        back_to_back = unit == _MATRIX and streams[stream, s.S_FREE] == now and now > 0
-        fill = 0 if back_to_back else work[i, s.W_FILL]
-        cycles = work[i, s.W_BUSY]
-        demand = work[i, s.W_FETCH] // max(cycles, 1)
-        other = 1 - unit
-        beside = cores[core, s.C_RATE + other] if cores[core, s.C_UNTIL + other] > now else 0
-        copies = p.port_bytes_per_cycle if cores[core, s.C_COPIES] > now else 0
-        granted = _fair(demand, beside, copies, p.sram_bytes_per_cycle)
-        stretch = -(-cycles * demand // granted) - cycles if granted < demand else 0
+        cycles, stretch = work[i, s.W_BUSY], work[i, s.W_STRETCH]
+        mine, paid = work[i, s.W_PATTERN], cores[core, s.C_DEBT + unit] // UNIT
+        cores[core, s.C_DEBT + unit] -= paid * UNIT
+        other = s.C_PATTERN + 1 - unit
+        window = (cores[core, s.C_UNTIL + 1 - unit] - now) // p.cycle
+        if window > 0 and mine >= 0 and cores[core, other] >= 0:
+            k = recalled(cores[core, other], mine, patterns, members, loads, memo, p.ahead)
+            stretch += _longer(cycles + stretch, window, memo[k, 2])
+            window = min(window, cycles + stretch)
+            cores[core, s.C_DEBT + 1 - unit] += window * UNIT - window * UNIT * UNIT // memo[k, 1]
+        stretch += paid
+        fill = 0
+        if unit != _MATRIX or streams[stream, s.S_FREE] != now or now == 0:
+            fill = work[i, s.W_FILL]
+            stretch += work[i, s.W_LOAD_STRETCH]
         done = now + (fill + cycles + stretch) * p.cycle
-        cores[core, s.C_RATE + unit], cores[core, s.C_UNTIL + unit] = granted, done
+        cores[core, s.C_PATTERN + unit], cores[core, s.C_UNTIL + unit] = mine, done
         trace[i, s.T_STRETCH] = stretch
     trace[i, s.T_FREE] = done
     trace[i, s.T_END] = done + work[i, s.W_TAIL] * p.cycle
@@ -183,11 +195,11 @@ def _begin(
 
 
 @jit_inline
-def _fair(mine: int, other: int, third: int, total: int) -> int:
-    """Max-min fair share of `total` for one of three demands; small ones get all (A13)."""
-    low = min(other, third, total // 3)
-    high = min(max(other, third), (total - low) // 2)
-    return max(min(mine, total - low - high), 1)
+def _longer(cycles: int, window: int, factor: int) -> int:
+    """Cycles by which work gets longer that takes `factor` / UNIT times as long in a window."""
+    if cycles * factor <= window * UNIT:
+        return int(cycles * factor // UNIT - cycles)
+    return int(window - window * UNIT // factor)
 
 
 @jit
@@ -222,7 +234,7 @@ def _issue(
     i: int, stream: int, now: int, work: Ints, walk: Ints, rows: Ints, trace: Ints, streams: Ints,
     cores: Ints, segments: Ints, counts: Ints,
     p: CoreParams, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
-    m: ScratchpadParams, ms: Ints,
+    m: ScratchpadParams, ms: Ints, patterns: Ints,
 ) -> int:  # fmt: skip
     """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
     core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
@@ -233,21 +245,41 @@ def _issue(
     size = min(walk[row, dma.RUN] - offset, p.request_bytes - far % p.request_bytes)
     issue = max(now, cores[core, s.C_ISSUE])
     cores[core, s.C_ISSUE] = issue + p.cycle
-    banks = p.sram_bytes_per_cycle
-    for unit in range(2):
-        if cores[core, s.C_UNTIL + unit] > now:
-            banks -= cores[core, s.C_RATE + unit]
+    held, until = _held_up(
+        core, now, size, walk[row, dma.TO] == dma.LOCAL, cores, patterns, p
+    )  # fmt: skip
     finish, waited, why = path.transfer(
         issue, far, streams[stream, s.S_NEAR] + offset, size, walk[row, dma.FROM],
         walk[row, dma.TO], core, walk[row, dma.FROM_CORE], walk[row, dma.TO_CORE],
-        walk[row, dma.DENSE], max(banks, p.sram_bytes_per_cycle // 3), d, ds, n, ns, h, hs, m, ms,
+        walk[row, dma.DENSE], held, until, d, ds, n, ns, h, hs, m, ms,
     )  # fmt: skip
     _explain(i, stream, now, issue, finish, waited, why, row, walk, trace, streams, segments,
              counts)  # fmt: skip
-    cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], finish)
     streams[stream, s.S_OFFSET] = offset + size
     streams[stream, s.S_FINISH] = finish
     return int(issue)
+
+
+@jit_inline
+def _held_up(
+    core: int, now: int, size: int, writes: bool, cores: Ints, patterns: Ints, p: CoreParams
+) -> tuple[int, int]:
+    """By what factor units slow a request down, in parts of UNIT, and until when (A49).
+
+    What the request costs them is noted as their debt.
+    """
+    factor, until = UNIT, 0
+    column = P_WRITING if writes else P_READING
+    for unit in range(2):
+        pattern = cores[core, s.C_PATTERN + unit]
+        if cores[core, s.C_UNTIL + unit] > now and pattern >= 0:
+            slower = patterns[pattern, column] - UNIT
+            if slower > 0:
+                factor += slower
+                until = max(until, cores[core, s.C_UNTIL + unit])
+            lost = patterns[pattern, column + P_LOST_READING - P_READING]
+            cores[core, s.C_DEBT + unit] += lost * size // p.port_bytes_per_cycle
+    return factor, until
 
 
 @jit_inline

@@ -32,7 +32,7 @@ def latency_class(source: int, target: int) -> int:
 @jit_inline
 def transfer(
     issue: int, base: int, other: int, size: int, source: int, target: int, core: int,
-    source_core: int, target_core: int, dense: int, bank_rate: int,
+    source_core: int, target_core: int, dense: int, held_up: int, until: int,
     d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SharedParams, hs: Ints,
     m: ScratchpadParams, ms: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -46,7 +46,7 @@ def transfer(
         again = writes == 1 and source == target
         if place == LOCAL:
             t, wait, cause = scratchpad.move(
-                issue, t, waited, size, dense, core, bank_rate, again, m, ms
+                issue, t, waited, size, dense, core, held_up, until, again, m, ms
             )
             if wait > 0:
                 waited, why = waited + wait, cause

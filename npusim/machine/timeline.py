@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from npusim.machine.conflicts import Conflicts
 from npusim.machine.units import Costs
 from npusim.program.program import Ints, Program
 
@@ -23,13 +24,15 @@ class Segments:
 class Timeline:
     """Ticks per instruction; `free` is when its unit could take the next, `end` when it was done.
 
-    `stretch` are cycles that operand fetch added to a compute instruction, `requests` those a
-    copy needed. `ticks` is the whole run, `dispatch_ticks` what handing out one instruction takes,
-    `events` what the engine handled; the dram fields count bursts, activates and refreshes.
+    `stretch` are cycles that operand fetch added to a compute instruction (`conflicts` says how
+    many of these its own operands cost), `requests` those a copy needed. `ticks` is the whole run,
+    `dispatch_ticks` what handing out one instruction takes, `events` what the engine handled; the
+    dram fields count bursts, activates and refreshes.
     """
 
     program: Program
     costs: Costs
+    conflicts: Conflicts
     dispatched: Ints
     ready: Ints
     start: Ints

@@ -10,9 +10,11 @@ from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
 from npusim.machine import dram, network, scratchpad, shared, state
+from npusim.machine.conflicts import Conflicts
 from npusim.machine.dma import Walks, walks
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
+from npusim.machine.layouts import conflicts
 from npusim.machine.order import stream_rows
 from npusim.machine.state import CoreParams, Tables
 from npusim.machine.timeline import Timeline, by_instruction
@@ -32,8 +34,9 @@ def time_program(
     if len(program.streams) > MAX_STREAMS:
         raise InputError(f"{len(program.streams)} streams; the engine takes {MAX_STREAMS}")
     cost = costs(program, machine)
+    layout = conflicts(program, machine, cost.busy)
     walk = walks(program, machine, rows)
-    tables = _tables(program, machine, cost, walk)
+    tables = _tables(program, machine, cost, layout, walk)
     dram_p = dram.dram_params(machine)
     dram_s = dram.dram_state(dram_p)
     ticks = simulate(
@@ -47,17 +50,19 @@ def time_program(
         shared.shared_state(),
         scratchpad.scratchpad_params(machine),
         scratchpad.scratchpad_state(machine.cores),
+        *layout.tables,
     )
     if tables.counts[state.COMPLETED] < len(program):
         stuck = int(np.flatnonzero(tables.trace[:, state.T_END] == 0)[0])
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
-    return _timeline(program, machine, cost, walk, tables, dram_s, int(ticks))
+    return _timeline(program, machine, cost, layout, walk, tables, dram_s, int(ticks))
 
 
 def _timeline(
     program: Program,
     machine: Machine,
     cost: Costs,
+    layout: Conflicts,
     walk: Walks,
     tables: Tables,
     dram_s: Ints,
@@ -67,6 +72,7 @@ def _timeline(
     return Timeline(
         program=program,
         costs=cost,
+        conflicts=layout,
         dispatched=trace[:, state.T_DISPATCHED].copy(),
         ready=trace[:, state.T_READY].copy(),
         start=trace[:, state.T_START].copy(),
@@ -91,7 +97,9 @@ def _timeline(
     )
 
 
-def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tables:
+def _tables(
+    program: Program, machine: Machine, cost: Costs, layout: Conflicts, walk: Walks
+) -> Tables:
     instructions, count = program.instructions, len(program)
     work = np.zeros((count, state.W_WIDTH), np.int64)
     work[:, state.W_STREAM] = instructions.stream
@@ -101,7 +109,9 @@ def _tables(program: Program, machine: Machine, cost: Costs, walk: Walks) -> Tab
         (state.W_FILL, cost.fill),
         (state.W_BUSY, cost.busy),
         (state.W_TAIL, cost.tail),
-        (state.W_FETCH, cost.fetch),
+        (state.W_STRETCH, layout.stretch),
+        (state.W_LOAD_STRETCH, layout.load_stretch),
+        (state.W_PATTERN, layout.pattern),
     ):
         work[:, column] = values
     hosts = program.rows_of(Kind.HOST)
@@ -173,7 +183,7 @@ def _core_params(machine: Machine) -> CoreParams:
         depth=core.sequencer.queue_depth,
         signal=core.sequencer.signal_cycles * cycle,
         wait=core.sequencer.wait_cycles * cycle,
-        sram_bytes_per_cycle=core.sram.bandwidth_bytes_per_cycle,
+        ahead=core.sram.stream_entries,
         port_bytes_per_cycle=core.dma.port_bytes_per_cycle,
     )
 
