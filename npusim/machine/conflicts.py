@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from npusim.hw.machine import Machine
 from npusim.machine.banks import bank_params
 from npusim.machine.operands import Box, Fetch, box_of
-from npusim.machine.patterns import BankTables, Group, Patterns, alone
+from npusim.machine.patterns import BankTables, Group, Patterns
 from npusim.program.kinds import Space
 from npusim.program.program import Ints, Program
 
@@ -33,8 +34,8 @@ class Conflicts:
     """Per instruction, in core cycles: `stretch` of its work, `load_stretch` of the load before.
 
     `pattern` is what it asks of the banks, a row of `tables`, or -1. `uses`, `fetches` and `boxes`
-    say where it comes from. `inexact` counts patterns whose streams found no common period,
-    `cut_short` streams whose own period is longer than what was followed.
+    say where it comes from; `cut_short` counts streams whose own period is longer than what was
+    followed.
     """
 
     stretch: Ints
@@ -44,7 +45,6 @@ class Conflicts:
     uses: tuple[Use, ...]
     fetches: tuple[Fetch, ...]
     boxes: tuple[Box, ...]
-    inexact: int
     cut_short: int
 
 
@@ -90,23 +90,24 @@ class Layouts:
         values = np.array([*(what(f) for f in self.fetches), 0], np.int64)
         return np.asarray(values[fetch])
 
+    def busiest_cycles(self, *groups: Group) -> int:
+        """A lower bound of what groups take that run side by side."""
+        return self._patterns.busiest_cycles(*groups)
+
     def note(self, who: Ints, *groups: Group) -> None:
         """Instructions that ask this of the banks; what streams cost each other comes on top."""
         number = self._patterns.add(*groups)
         self.pattern[who] = number
-        streams = [(stream, group) for group in groups for stream in group.streams]
-        if len(streams) > 1:
-            apart = [self._patterns.add(Group((s,), g.slot, g.needs)) for s, g in streams]
+        apart = [self._patterns.add(one) for group in groups for one in group.apart()]
+        if len(apart) > 1:
             self._together.append((who, number, tuple(apart)))
 
     def finish(self) -> Conflicts:
         """All that was found, with what the streams of an instruction cost each other."""
-        tables, depth, inexact = self._patterns.tables(), self.p.depth, 0
+        tables = self._patterns.tables()
         for who, number, apart in self._together:
-            joint, exact = alone(tables, number, depth)
-            slowest = max(alone(tables, one, depth)[0] for one in apart)
-            self.stretch[who] += int(np.ceil(max(joint - slowest, 0)))
-            inexact += not exact
+            slowest = max(tables.alone(one) for one in apart)
+            self.stretch[who] += math.ceil(max(tables.alone(number) - slowest, 0))
         return Conflicts(
             stretch=self.stretch,
             load_stretch=self.load_stretch,
@@ -115,6 +116,5 @@ class Layouts:
             uses=tuple(self.uses),
             fetches=tuple(self.fetches),
             boxes=tuple(self.boxes),
-            inexact=inexact,
             cut_short=self._patterns.cut_short,
         )

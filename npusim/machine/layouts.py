@@ -8,7 +8,7 @@ C                   a column of A, a row of B   nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,13 +119,17 @@ def _note_products(
         groups: list[Group] = []
         if f >= 0:
             one = layouts.fetches[f]
-            groups.append(Group(((one.main, False),), one.slot, one.accesses * f_times))
+            needs = one.accesses * f_times
+            groups.append(Group(((one.main, False),), one.slot, needs, one.slot))
         if s >= 0 and (overlaps or held == "C" or not groups):
-            one = layouts.fetches[s]
-            needs, slot = one.accesses * s_times, one.slot
-            if groups and held != "C":  # spread over the time that the stream takes
-                slot = max(groups[0].slot * groups[0].needs // needs, 1)
-            groups.append(Group(((one.main, False),), slot, needs))
+            two = layouts.fetches[s]
+            needs = two.accesses * s_times
+            group = Group(((two.main, False),), two.slot, needs, two.slot)
+            if groups and held != "C":  # spread over all the time that there is for it
+                length = max(one.cycles * f_times, two.cycles * s_times)
+                length = max(length, layouts.busiest_cycles(*groups, group))
+                group = replace(group, slot=max(length // needs, two.slot))
+            groups.append(group)
         if groups:
             layouts.note(who[back.reshape(-1) == n], *groups)
 
@@ -157,7 +161,8 @@ def _vectors(layouts: Layouts, busy: Ints) -> None:
             most = max(fetch.accesses for fetch, _ in found)
             # What is taken less often than the rest, such as a column beside a matrix, is no load.
             streams = tuple((f.main, w) for f, w in found if f.accesses == most)
-            group = Group(streams, max(cycles // most, 1), most)
+            slot = max(cycles // most, 1)
+            group = Group(streams, slot, most, slot)
             layouts.note(who[back.reshape(-1) == n], group)
 
 

@@ -2,9 +2,9 @@
 
 A *pattern* is what one instruction asks of the banks: one or two *groups* of streams. A group's
 unit takes one access of each of its streams at a time, `slot` cycles apart at the earliest; a
-stream has `depth` accesses in flight. In each cycle a port serves one word: of the pattern after
-the one that it served last, if several want it, of that pattern's first stream that does, and of
-its oldest access.
+stream has `depth` accesses in flight. In each cycle a port serves one word: of the group after the
+one that it served last, if several want it, of that group's first stream that does, and of its
+oldest access.
 
 Patterns repeat and the rule is fixed, so sooner or later everything recurs; what happens between
 two equal states happens for ever.
@@ -22,14 +22,16 @@ from npusim.program.program import Ints
 M_FIRST, M_PERIOD, M_GROUP, M_WIDTH = range(4)
 # Patterns: their members; slot and accesses needed, in all, of each of two groups; by what factor
 # they slow down a copy that reads the scratchpad, and one that writes it; and what such a copy
-# costs them, in cycles / UNIT per access of its own.
+# costs them, in cycles / UNIT per access of its own; the cycles / UNIT that they take alone, and
+# whether that is exact.
 (
     P_MEMBER, P_MEMBER_END, P_SLOT, P_SLOT_2, P_NEEDS, P_NEEDS_2, P_READING, P_WRITING,
-    P_LOST_READING, P_LOST_WRITING, P_WIDTH,
-) = range(11)  # fmt: skip
+    P_LOST_READING, P_LOST_WRITING, P_ALONE, P_EXACT, P_WIDTH,
+) = range(13)  # fmt: skip
 
-#: Cycles of search for a recurrence. Without one the rates of the last stretch are taken.
-MOST_CYCLES = 4096
+#: Cycles of search for a recurrence among streams that meet. States are remembered after 2^n - 1
+#: cycles; without a recurrence the rates since the last of these are taken, half the search.
+MOST_CYCLES = 8000
 #: Factors are in parts of this.
 UNIT = 1024
 
@@ -46,8 +48,10 @@ def walk(
 
 
 @jit
-def meet(who: Ints, patterns: Ints, members: Ints, loads: Ints, depth: int, found: Ints) -> bool:
-    """Let patterns `who` run together; True if a recurrence was found.
+def meet(
+    who: Ints, patterns: Ints, members: Ints, loads: Ints, depth: int, most: int, found: Ints
+) -> bool:
+    """Let patterns `who` run together for at most so many cycles; True if something recurred.
 
     found[0] are the cycles before it, found[1] those of one period; found[2 + g] and
     found[2 + 2 * who.size + g] the accesses that group g (two per pattern) has taken before and
@@ -66,14 +70,14 @@ def meet(who: Ints, patterns: Ints, members: Ints, loads: Ints, depth: int, foun
         wait.copy(),
     )
     age, limit, began = 0, 1, 0
-    for now in range(1, MOST_CYCLES + 1):
+    for now in range(1, most + 1):
         _ask(stream, members, loads, depth, state)
-        _serve(of_group, who.size, depth, state, turn)
+        _serve(of_group, groups, depth, state, turn)
         _take(of_group, slot, width, state, wait, taken)
         age += 1
         again = _same(wait, kept_wait) and _same(turn, kept_turn)
         again = again and _same(state.ravel(), kept_state.ravel())
-        if again or now == MOST_CYCLES:
+        if again or now == most:
             found[0], found[1] = began, now - began
             found[2 : 2 + groups] = kept_taken
             found[2 + groups : 2 + 2 * groups] = taken - kept_taken
@@ -121,13 +125,13 @@ def _ask(stream: Ints, members: Ints, loads: Ints, depth: int, state: Ints) -> N
 
 
 @jit
-def _serve(of_group: Ints, patterns: int, depth: int, state: Ints, turn: Ints) -> None:
-    """One cycle of all ports; `turn` is the pattern that each port served last."""
+def _serve(of_group: Ints, groups: int, depth: int, state: Ints, turn: Ints) -> None:
+    """One cycle of all ports; `turn` is the group that each port served last."""
     width = turn.size
     for port in range(width):
-        best, chosen, column = patterns, -1, 0
+        best, chosen, column = groups, -1, 0
         for s in range(of_group.size):
-            behind = (of_group[s] // 2 - turn[port] + patterns - 1) % patterns
+            behind = (of_group[s] - turn[port] + groups - 1) % groups
             if behind >= best:
                 continue
             for k in range(depth):
@@ -135,7 +139,7 @@ def _serve(of_group: Ints, patterns: int, depth: int, state: Ints, turn: Ints) -
                     best, chosen, column = behind, s, _LEFT + k * width + port
                     break
         if chosen >= 0:
-            turn[port] = of_group[chosen] // 2
+            turn[port] = of_group[chosen]
             state[chosen, column] -= 1
 
 
@@ -182,6 +186,17 @@ def cycles_of(n: int, pattern: int, patterns: Ints, found: Ints, size: int) -> i
 
 
 @jit
+def run_alone(patterns: Ints, members: Ints, loads: Ints, depth: int) -> None:
+    """Fill in what each pattern takes by itself."""
+    found = np.zeros(6, np.int64)
+    for k in range(patterns.shape[0]):
+        who = np.array([k])
+        exact = meet(who, patterns, members, loads, depth, MOST_CYCLES, found)
+        patterns[k, P_EXACT] = 1 if exact else 0
+        patterns[k, P_ALONE] = cycles_of(0, k, patterns, found, 1)
+
+
+@jit
 def beside(
     first: int, second: int, patterns: Ints, members: Ints, loads: Ints, depth: int, out: Ints
 ) -> bool:
@@ -190,17 +205,15 @@ def beside(
     out[0] and out[1] are the factors, in parts of UNIT, by which they slow each other down;
     out[2] the cycles, in parts of UNIT, that `first` loses per access of `second`.
     """
-    found, exact = np.zeros(10, np.int64), True
-    alone, who = np.zeros(2, np.int64), np.array([first, second])
+    found, who = np.zeros(10, np.int64), np.array([first, second])
+    exact = meet(who, patterns, members, loads, depth, MOST_CYCLES, found)
     for n in range(2):
-        exact &= meet(who[n : n + 1], patterns, members, loads, depth, found)
-        alone[n] = cycles_of(0, who[n], patterns, found, 1)
-    exact &= meet(who, patterns, members, loads, depth, found)
-    for n in range(2):
-        out[n] = max(UNIT * cycles_of(n, who[n], patterns, found, 2) // max(alone[n], 1), UNIT)
+        alone = max(patterns[who[n], P_ALONE], 1)
+        out[n] = max(UNIT * cycles_of(n, who[n], patterns, found, 2) // alone, UNIT)
+        exact = exact and patterns[who[n], P_EXACT] == 1
     lost = found[1] * UNIT - found[1] * UNIT * UNIT // out[0]
     out[2] = lost // max(found[8], 1)
-    return exact
+    return bool(exact)
 
 
 # The memo of `beside`: pairs and their factors, each at a place that its pair decides. The last

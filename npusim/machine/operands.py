@@ -206,13 +206,12 @@ def in_flight(walk: Walk, slot: int, p: BankParams) -> float:
     count, lanes = walk.followed(p), walk.lanes[: walk.chunk]
     loads = np.zeros((count, p.banks), np.int64)
     meeting.walk(walk.base, lanes, walk.item, walk.stride, count, 0, p, loads)
-    pattern = np.array([[0, 1, slot, 1, count, 0, 0, 0, 0, 0]], np.int64)
-    found = np.zeros(6, np.int64)
-    meeting.meet(
-        np.zeros(1, np.int64), pattern, np.array([[0, count, 0]], np.int64), loads, p.depth, found
-    )
-    taken = int(meeting.cycles_of(0, 0, pattern, found, 1)) / meeting.UNIT
-    return taken / int(np.maximum(loads.max(axis=1), slot).sum())
+    pattern = np.zeros((1, meeting.P_WIDTH), np.int64)
+    pattern[0, : meeting.P_READING] = 0, 1, slot, 1, count, 0
+    apart, found = int(np.maximum(loads.max(axis=1), slot).sum()), np.zeros(6, np.int64)
+    member, most = np.array([[0, count, 0]], np.int64), 4 * apart + meeting.MOST_CYCLES
+    meeting.meet(np.zeros(1, np.int64), pattern, member, loads, p.depth, most, found)
+    return int(meeting.cycles_of(0, 0, pattern, found, 1)) / meeting.UNIT / apart
 
 
 def _pitch(box: Box) -> int:

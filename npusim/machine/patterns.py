@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,9 +15,6 @@ from npusim.machine.banks import BankParams, layout_period, ports
 from npusim.machine.operands import Walk
 from npusim.program.program import Ints
 
-#: Patterns of copies that read the scratchpad and of those that write it.
-READING, WRITING = 0, 1
-
 
 class BankTables(NamedTuple):
     """Patterns and their streams as the engine looks them up; see `meeting` for the columns."""
@@ -25,29 +24,53 @@ class BankTables(NamedTuple):
     loads: Ints
     memo: Ints
 
+    def alone(self, pattern: int) -> float:
+        """Cycles of a pattern by itself for all that it needs."""
+        return int(self.patterns[pattern, meeting.P_ALONE]) / meeting.UNIT
+
+    @property
+    def solved(self) -> int:
+        """How many meetings of patterns were solved so far."""
+        return int(self.memo[meeting.MEMO, 0])
+
+    @property
+    def inexact(self) -> int:
+        """Those of them that found no common period."""
+        return int(self.memo[meeting.MEMO, 1])
+
 
 @dataclass(frozen=True)
 class Group:
     """Streams that a unit takes in step: (walk, whether it writes) of each.
 
-    One access of every stream at a time, `slot` cycles apart at the earliest, `needs` in all.
+    One access of every stream at a time, `slot` cycles apart at the earliest, `needs` in all;
+    by themselves the streams would come every `least` cycles.
     """
 
     streams: tuple[tuple[Walk, bool], ...]
     slot: int
     needs: int
+    least: int
+
+    def apart(self) -> Iterator[Group]:
+        """Each of its streams as if there were nothing else."""
+        for stream in self.streams:
+            yield Group((stream,), self.least, self.needs, self.least)
 
 
 @dataclass
 class Patterns:
-    """Collects patterns; the first two are copies at the port's full rate.
+    """Collects patterns, first of all those of copies at the port's full rate.
 
-    `cut_short` counts streams whose banks repeat only behind the accesses that are followed.
+    `copies` are the patterns of one that reads the scratchpad and of one that writes it, the same
+    where both share a port; `cut_short` counts streams whose banks repeat only behind the accesses
+    that are followed.
     """
 
     machine: Machine
     p: BankParams
     cut_short: int = 0
+    copies: tuple[int, ...] = ()
     _rows: int = 0
     _loads: list[Ints] = field(default_factory=list)
     _members: list[tuple[int, int, int]] = field(default_factory=list)
@@ -60,8 +83,8 @@ class Patterns:
         lanes = np.arange(words, dtype=np.int64) * self.p.width
         steps = np.array([layout_period(self.p)]), np.array([words * self.p.width])
         walk = Walk(0, self.p.width, lanes, words, *steps)
-        for writes in (False, True):
-            self.add(Group(((walk, writes),), 1, 1))
+        both = (False, True)
+        self.copies = tuple(self.add(Group(((walk, writes),), 1, 1, 1)) for writes in both)
 
     def add(self, *groups: Group) -> int:
         """The number of a pattern of one or two groups that run side by side."""
@@ -74,8 +97,17 @@ class Patterns:
             slots = [*(group.slot for group in groups), 1][:2]
             needs = [*(group.needs for group in groups), 0][:2]
             self._known[key] = len(self._patterns)
-            self._patterns.append((begin, len(self._members), *slots, *needs, 0, 0, 0, 0))
+            self._patterns.append((begin, len(self._members), *slots, *needs, *(0,) * 6))
         return self._known[key]
+
+    def busiest_cycles(self, *groups: Group) -> int:
+        """Words that the busiest port must move for all that groups need: a lower bound."""
+        words = np.zeros(ports(self.p))
+        for group in groups:
+            for stream in group.streams:
+                first, count = self._stream(*stream)
+                words += np.concatenate(self._loads)[first : first + count].mean(0) * group.needs
+        return math.ceil(float(words.max()))
 
     def _stream(self, walk: Walk, writes: bool) -> tuple[int, int]:
         """First row and number of rows of the loads of a stream's accesses."""
@@ -98,17 +130,8 @@ class Patterns:
         members = np.array(self._members, np.int64).reshape(-1, meeting.M_WIDTH)
         loads = np.concatenate(self._loads)
         memo = np.zeros((meeting.MEMO + 1, 4), np.int64)
-        found = BankTables(patterns, members, loads, memo)
-        for copy, column in ((READING, meeting.P_READING), (WRITING, meeting.P_WRITING)):
+        meeting.run_alone(patterns, members, loads, self.p.depth)
+        columns = (meeting.P_READING, meeting.P_WRITING)
+        for copy, column in zip(self.copies, columns, strict=True):
             meeting.beside_copies(copy, column, patterns, members, loads, self.p.depth, memo)
-        return found
-
-
-def alone(tables: BankTables, pattern: int, depth: int) -> tuple[float, bool]:
-    """Cycles of a pattern by itself for all that it needs, and whether that is exact."""
-    found = np.zeros(6, np.int64)
-    exact = meeting.meet(
-        np.array([pattern]), tables.patterns, tables.members, tables.loads, depth, found
-    )
-    taken = meeting.cycles_of(0, pattern, tables.patterns, found, 1)
-    return int(taken) / meeting.UNIT, bool(exact)
+        return BankTables(patterns, members, loads, memo)
