@@ -19,8 +19,9 @@ class Sram(Spec):
     """Bytes one bank moves per cycle: a word."""
     latency_cycles: Cycles
     """From request to data on an idle bank."""
-    ports: Literal["single", "read_write"] = "single"
-    """Ports of a bank: one for reads and writes alike, or one for each."""
+    ports: Literal["single", "read_write", "unlimited"] = "single"
+    """Ports of a bank: one for reads and writes alike, one for each, or as many as anyone asks for
+    (a bound: what the same program takes without bank conflicts)."""
     interleave_words: Count = 1
     """Consecutive words in one bank before the next bank follows."""
     swizzle: bool = False

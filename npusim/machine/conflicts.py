@@ -62,7 +62,7 @@ class Layouts:
         self.boxes: list[Box] = []
         self._patterns = Patterns(machine, self.p)
         self._known: dict[tuple[Box, object], int] = {}
-        self._together: list[tuple[Ints, int, tuple[int, ...]]] = []
+        self._together: list[tuple[Ints, int, tuple[int, ...], float]] = []
 
     def fetched(self, region: Ints, key: object, make: Callable[[Box], Fetch]) -> Ints:
         """Numbers of the fetches of regions; -1 for none, and for those outside the scratchpad.
@@ -100,14 +100,16 @@ class Layouts:
         self.pattern[who] = number
         apart = [self._patterns.add(one) for group in groups for one in group.apart()]
         if len(apart) > 1:
-            self._together.append((who, number, tuple(apart)))
+            # What comes first has nothing to wait for.
+            waiting = 1 - 1 / max(group.needs for group in groups)
+            self._together.append((who, number, tuple(apart), waiting))
 
     def finish(self) -> Conflicts:
         """All that was found, with what the streams of an instruction cost each other."""
         tables = self._patterns.tables()
-        for who, number, apart in self._together:
+        for who, number, apart, waiting in self._together:
             slowest = max(tables.alone(one) for one in apart)
-            self.stretch[who] += math.ceil(max(tables.alone(number) - slowest, 0))
+            self.stretch[who] += math.ceil(max(tables.alone(number) - slowest, 0) * waiting)
         return Conflicts(
             stretch=self.stretch,
             load_stretch=self.load_stretch,

@@ -27,6 +27,8 @@ from npusim.program.uses import NAMED_KEPT, OTHER_KEPT
 def conflicts(program: Program, machine: Machine, busy: Ints) -> Conflicts:
     """What the layout of all operands costs; `busy` are the cycles of each instruction's work."""
     layouts = Layouts(program, machine)
+    if machine.core.sram.ports == "unlimited":
+        return layouts.finish()
     table, regions = program.mmas, program.regions
     for code in np.unique(regions.dtype[table.a]).tolist():
         for stationary in (0, 1):
@@ -141,8 +143,11 @@ def _vectors(layouts: Layouts, busy: Ints) -> None:
     if not len(who):
         return
 
+    rates = vector.rates
+    fastest = max(rates.simple, rates.divide, rates.function, 1)
+
     def make(box: Box) -> Fetch:
-        return vector_fetch(box, vector.lanes, p)
+        return vector_fetch(box, int(vector.lanes * fastest), p)
 
     columns = [*table.source.T, table.destination]
     fetches = [layouts.fetched(region, "lanes", make) for region in columns]
@@ -162,7 +167,7 @@ def _vectors(layouts: Layouts, busy: Ints) -> None:
             # What is taken less often than the rest, such as a column beside a matrix, is no load.
             streams = tuple((f.main, w) for f, w in found if f.accesses == most)
             slot = max(cycles // most, 1)
-            group = Group(streams, slot, most, slot)
+            group = Group(streams, slot, max(walk.accesses for walk, _ in streams), slot)
             layouts.note(who[back.reshape(-1) == n], group)
 
 

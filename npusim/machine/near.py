@@ -24,7 +24,7 @@ def moved(program: Program, machine: Machine, far: Ints, near: Ints, shape: Ints
     found = np.full(len(near), 1024, np.int64)
     item = np.array([dtype(name).itemsize for name in names()], np.int64)[regions.dtype[near]]
     sizes, strides = _in_order(regions.sizes[shape], regions.strides[far], regions.strides[near])
-    inside = program.space_of(near) == Space.SRAM
+    inside = (program.space_of(near) == Space.SRAM) & (machine.core.sram.ports != "unlimited")
     who = np.flatnonzero(inside & ~_contiguous(sizes, strides, item) & (sizes.min(axis=1) > 0))
     base = program.buffers.offset[regions.buffer[near]] + regions.offset[near]
     phase = base[who] % layout_period(p)

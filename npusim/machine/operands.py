@@ -37,6 +37,11 @@ class Walk:
         """From one access to the next."""
         return int(self.strides[-1]) if len(self.strides) else 0
 
+    @property
+    def accesses(self) -> int:
+        """How many there are."""
+        return int(self.sizes.prod()) * -(-len(self.lanes) // self.chunk)
+
     def followed(self, p: BankParams) -> int:
         """Accesses after which its banks are the same again, or as many as are followed."""
         steps = int(self.sizes[-1]) if len(self.sizes) else 1
@@ -78,7 +83,7 @@ class Fetch:
     @property
     def main(self) -> Walk:
         """The walk with most accesses."""
-        return max(self.walks, key=lambda w: int(w.sizes.prod()) * -(-len(w.lanes) // w.chunk))
+        return max(self.walks, key=lambda walk: walk.accesses)
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def test_a_column_costs_a_word_per_element(bench):
         b = bench(IMMEDIATELY)
         source, target = operand(b, 128, 1, pitch, kind="fp32"), b.sram(128, 1, kind="fp32")
         move = b.vec(("neg", ("source", 0)), target, source)
-        assert b.run().timeline.stretch[move] == words  # and one for the result
+        assert b.run().timeline.stretch[move] == words - 1
 
 
 # ---------------------------------------------------------------- two units side by side
@@ -145,7 +145,9 @@ def test_units_in_different_banks_do_not_meet(bench):
     fields = (IMMEDIATELY, "core.sram.size_bytes=32 MiB", "core.vector.lanes=64")
     seen, product, moved, after = beside(bench(*fields), 0, 2048, 512)
     assert seen.timeline.stretch[product] == 0
-    assert seen.timeline.stretch[moved] == seen.timeline.stretch[after] + 1024  # reads and writes
+    # Reads and writes of the sum meet each other, all but the first.
+    assert seen.timeline.stretch[moved] == 1024 - 1
+    assert seen.timeline.stretch[after] == 0
 
 
 def test_units_that_meet_slow_each_other_down(bench):
