@@ -9,24 +9,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from npusim.hw.machine import Machine
-from npusim.machine.banks import bank_params
+from npusim.machine.banks import BankParams, bank_params
 from npusim.machine.operands import Box, Fetch, box_of
 from npusim.machine.patterns import BankTables, Group, Patterns
 from npusim.program.kinds import Space
 from npusim.program.program import Ints, Program
 
 NONE = -1
+#: How a unit fetches a box from banks.
+Make = Callable[[Box, BankParams], Fetch]
 
 
 @dataclass(frozen=True)
 class Use:
-    """Instructions `who` that take an operand `times` over: a region, and a fetch or -1 of each."""
+    """Instructions `who` that take an operand `times` over: a region, and a fetch or -1 of each.
+
+    `make` is how the unit takes any other box.
+    """
 
     operand: str
     who: Ints
     region: Ints
     fetch: Ints
     times: Ints
+    make: Make
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Layouts:
         self._known: dict[tuple[Box, object], int] = {}
         self._together: list[tuple[Ints, int, tuple[int, ...], float]] = []
 
-    def fetched(self, region: Ints, key: object, make: Callable[[Box], Fetch]) -> Ints:
+    def fetched(self, region: Ints, key: object, make: Make) -> Ints:
         """Numbers of the fetches of regions; -1 for none, and for those outside the scratchpad.
 
         `key` tells ways of fetching apart, `make` is the one meant.
@@ -78,10 +84,10 @@ class Layouts:
                 found[n] = self._number(box_of(self.program, number, self.p), key, make)
         return np.asarray(found[back.reshape(-1)])
 
-    def _number(self, box: Box, key: object, make: Callable[[Box], Fetch]) -> int:
+    def _number(self, box: Box, key: object, make: Make) -> int:
         if (box, key) not in self._known:
             self._known[box, key] = len(self.fetches)
-            self.fetches.append(make(box))
+            self.fetches.append(make(box, self.p))
             self.boxes.append(box)
         return self._known[box, key]
 

@@ -16,7 +16,8 @@ from npusim.core.dtypes import names
 from npusim.hw import closed_forms
 from npusim.hw.closed_forms import Folds, Stationary
 from npusim.hw.machine import Machine
-from npusim.machine.conflicts import NONE, Conflicts, Layouts, Use
+from npusim.machine.banks import BankParams
+from npusim.machine.conflicts import NONE, Conflicts, Layouts, Make, Use
 from npusim.machine.operands import Box, Fetch, matrix_fetch, vector_fetch
 from npusim.machine.patterns import Group
 from npusim.program.kinds import Kind
@@ -48,6 +49,7 @@ class _Operand:
     region: Ints
     fetch: Ints
     times: Ints
+    make: Make
 
     def lost(self, layouts: Layouts) -> Ints:
         """Cycles beyond one slot per access, of each product."""
@@ -66,12 +68,12 @@ def _products(layouts: Layouts, mine: Ints, name: str, named: Stationary) -> Non
     rows, columns, once = matrix.rows, matrix.columns, np.ones_like(m)
 
     def taken(which: str, along: str, chunk: int, rate: float, times: Ints) -> _Operand:
-        def make(box: Box) -> Fetch:
-            return matrix_fetch(box, along, chunk, rate, matrix.transposer, layouts.p)
+        def make(box: Box, p: BankParams) -> Fetch:
+            return matrix_fetch(box, along, chunk, rate, matrix.transposer, p)
 
         region = a if which == "A" else b
         fetch = layouts.fetched(region, (along, chunk, rate), make)
-        return _Operand(which, region, fetch, times)
+        return _Operand(which, region, fetch, times, make)
 
     if held == "C":
         first = taken("A", "rows", rows, rate, -(-n // columns))
@@ -86,12 +88,12 @@ def _products(layouts: Layouts, mine: Ints, name: str, named: Stationary) -> Non
             second = taken("A", "rows", columns, 1.0, once)
         flag = NAMED_KEPT if held == named else OTHER_KEPT
         kept = (table.kept[mine] & flag > 0) & (folds.count == 1)
-        second = _Operand(second.name, second.region, np.where(kept, NONE, second.fetch), once)
+        second = replace(second, fetch=np.where(kept, NONE, second.fetch))
         _beside_loads(layouts, who, folds, kept, first.lost(layouts), second.lost(layouts))
     for operand in (first, second):
         layouts.uses.append(
-            Use(operand.name, who, operand.region, operand.fetch, operand.times)
-        )  # fmt: skip
+            Use(operand.name, who, operand.region, operand.fetch, operand.times, operand.make)
+        )
     _note_products(layouts, who, held, first, second)
 
 
@@ -138,7 +140,7 @@ def _note_products(
 
 def _vectors(layouts: Layouts, busy: Ints) -> None:
     """Operands and results of the vector unit, all taken in step."""
-    program, vector, p = layouts.program, layouts.machine.core.vector, layouts.p
+    program, vector = layouts.program, layouts.machine.core.vector
     who, table = program.rows_of(Kind.VECTOR), program.vectors
     if not len(who):
         return
@@ -146,7 +148,7 @@ def _vectors(layouts: Layouts, busy: Ints) -> None:
     rates = vector.rates
     fastest = max(rates.simple, rates.divide, rates.function, 1)
 
-    def make(box: Box) -> Fetch:
+    def make(box: Box, p: BankParams) -> Fetch:
         return vector_fetch(box, int(vector.lanes * fastest), p)
 
     columns = [*table.source.T, table.destination]
@@ -154,7 +156,7 @@ def _vectors(layouts: Layouts, busy: Ints) -> None:
     once = np.ones_like(who)
     for slot, (region, fetch) in enumerate(zip(columns, fetches, strict=True)):
         operand = f"read {slot}" if slot < len(columns) - 1 else "write"
-        layouts.uses.append(Use(operand, who, region, fetch, once))
+        layouts.uses.append(Use(operand, who, region, fetch, once, make))
     work = busy[who] - vector.start_cycles
     longest = np.max([layouts.of(fetch, lambda x: x.cycles) for fetch in fetches], axis=0)
     layouts.stretch[who] = np.maximum(longest - work, 0)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from npusim.graph.ir import Graph
 from npusim.hw.machine import Machine
 from npusim.hw.provenance import KINDS, Provenance
+from npusim.machine.meeting import MOST_CYCLES
+from npusim.machine.operands import MOST_FOLLOWED
 from npusim.measure.layers import Run
 from npusim.measure.result import ModelNote
 from npusim.measure.work import Work
@@ -21,7 +23,7 @@ def models(machine: Machine) -> dict[str, ModelNote]:
     named = {
         "dram": machine.dram.model,
         "noc": machine.noc.kind,
-        "sram": "bandwidth of all banks, with latency" + (", and shared SRAM" if shared else ""),
+        "sram": _banks(machine) + (", and shared SRAM" if shared else ""),
         "matrix": f"closed forms, {matrix.dataflow}, fold_overlap {matrix.fold_overlap}",
         "vector": "closed forms by class of operation",
         "host": "launch, link and rate",
@@ -30,6 +32,16 @@ def models(machine: Machine) -> dict[str, ModelNote]:
         part: ModelNote(name=name, error_band=None, note=_NOT_COMPARED)
         for part, name in named.items()
     }
+
+
+def _banks(machine: Machine) -> str:
+    """Geometry of the scratchpad's banks."""
+    sram = machine.core.sram
+    blocks = f" in blocks of {sram.interleave_words} words" if sram.interleave_words > 1 else ""
+    swizzled = ", swizzled" if sram.swizzle else ""
+    ports = {"single": "one port", "read_write": "a read and a write port"}.get(sram.ports)
+    ported = f"{ports} each" if ports else "no limit of ports"
+    return f"{sram.banks} banks of {sram.bank_width_bytes} B{blocks}{swizzled}, {ported}"
 
 
 def assumptions(
@@ -46,6 +58,7 @@ def assumptions(
         *_data(run),
         *run.lowered.notes,
         *_hosted(run),
+        *_unsolved(run),
         *(w.note for w in work if w.note),
         "claims are the plan's own closed forms; simulated cycles do not depend on them",
         "one allocator places tensors in DRAM; another placement may change the cycles",
@@ -78,6 +91,21 @@ def _data(run: Run) -> Iterator[str]:
         yield f"{len(drawn)} weights are drawn at random, not trained"
     for name in run.graph.inputs:
         yield f"input {name} is {run.graph.tensors[name].recipe}"
+
+
+def _unsolved(run: Run) -> Iterator[str]:
+    """Streams in the scratchpad's banks whose rates are not exact."""
+    found = run.timeline.conflicts
+    if found.tables.inexact:
+        yield (
+            f"{found.tables.inexact} of {found.tables.solved} meetings of operand streams found no "
+            f"common period within {MOST_CYCLES} cycles: their rates are means over half of these"
+        )
+    if found.cut_short:
+        yield (
+            f"{found.cut_short} operand streams were followed for {MOST_FOLLOWED} accesses, less "
+            "than the period of their banks, when they meet others"
+        )
 
 
 def _hosted(run: Run) -> Iterator[str]:

@@ -15,8 +15,16 @@ from npusim.hw.machine import Machine
 from npusim.machine.classes import MEMORY_STALLS, CycleClass
 from npusim.machine.timeline import Timeline
 from npusim.measure.accounting import Accounting
+from npusim.measure.operands import operand_conflicts
 from npusim.measure.precision import matrix_rows, multiplied_dtype
-from npusim.measure.result import Choice, Claim, LayerResult, Roofline, Traffic
+from npusim.measure.result import (
+    Choice,
+    Claim,
+    LayerResult,
+    OperandConflict,
+    Roofline,
+    Traffic,
+)
 from npusim.measure.traffic import MEMORIES, traffic
 from npusim.measure.verdicts import Verdict
 from npusim.measure.work import Work, minimum_bytes, work_of
@@ -66,8 +74,17 @@ def layer_results(run: Run, work: Sequence[Work]) -> list[LayerResult]:
     moved = traffic(run.lowered.program, run.timeline.costs)
     spans = _spans(run.timeline)
     macs = _mac_cycles(run.lowered.program, run.machine, run.timeline)
+    met = operand_conflicts(run.timeline, run.machine)
     return [
-        _layer(run, number, work[number], moved[number], spans[number], float(macs[number]))
+        _layer(
+            run,
+            number,
+            work[number],
+            moved[number],
+            spans[number],
+            float(macs[number]),
+            met.get(number, ()),
+        )  # fmt: skip
         for number in range(len(run.lowered.decisions))
     ]
 
@@ -79,6 +96,7 @@ def _layer(
     moved: Ints,
     span: tuple[int, int] | None,
     mac_cycles: float,
+    met: tuple[OperandConflict, ...],
 ) -> LayerResult:
     decision = run.lowered.decisions[number]
     classes = run.accounting.of_layer(number)
@@ -93,7 +111,7 @@ def _layer(
         kernel=decision.kernel_name,
         how=decision.how,
         nodes=tuple(node.name for node in decision.unit.nodes),
-        choices={name: _plain(value) for name, value in decision.choices.items()},
+        choices=_choices(decision),
         step=run.lowered.program.layers[number].step,
         reason=decision.reason,
         cycles=cycles,
@@ -107,6 +125,7 @@ def _layer(
         pe_utilization=fraction(mac_cycles, busy),
         memory_stall_fraction=fraction(memory_stall(classes), total),
         stall_cycles={c.label: int(classes[c]) for c in CycleClass if classes[c]},
+        operand_conflicts=met,
         bottleneck=first,
         runner_up=second,
         bytes=memory_traffic(moved),
@@ -142,6 +161,12 @@ def memory_traffic(moved: Ints) -> dict[str, Traffic]:
         space.name.lower(): Traffic(read=int(moved[space, 0]), write=int(moved[space, 1]))
         for space in MEMORIES
     }
+
+
+def _choices(decision: Decision) -> dict[str, Choice]:
+    """Choices of the kernel, and padding that the plan asked for."""
+    pads = {f"{name}.pad_bytes": size for name, size in decision.pads.items()}
+    return {name: _plain(value) for name, value in decision.choices.items()} | pads
 
 
 def _plain(value: Any) -> Choice:

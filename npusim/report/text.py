@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from npusim.measure.result import Result
 from npusim.report import summary
+from npusim.report.conflicts import conflicts
 from npusim.report.layers import layer_table
 from npusim.report.table import Table, fitted, lines
 
@@ -22,7 +23,7 @@ def parts(result: Result, full: bool) -> Iterator[Part]:
     yield ""
     yield from summary.totals(result)
     yield from summary.checks(result)
-    for table in (summary.claims(result), summary.fallbacks(result)):
+    for table in (summary.claims(result), conflicts(result), summary.fallbacks(result)):
         if table is not None:
             yield ""
             yield table
