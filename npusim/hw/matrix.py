@@ -53,6 +53,8 @@ class Matrix(Spec):
     """The dtype in which products of each operand dtype are summed."""
     zero_points: bool = False
     """Whether integer operands may carry a zero point that the operand fetch subtracts."""
+    transposer: bool = True
+    """Whether blocks of an operand may be read along either side and turned before they enter."""
     timing_table: TimingTable | None = None
     """A CSV file of tile latencies, measured or from RTL, that replaces the closed form; its path
     is relative to the machine's file."""
