@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from npusim.hw.machine import Machine
 from npusim.machine.banks import BankParams, bank_params
@@ -24,14 +25,14 @@ Make = Callable[[Box, BankParams], Fetch]
 class Use:
     """Instructions `who` that take an operand `times` over: a region, and a fetch or -1 of each.
 
-    `make` is how the unit takes any other box.
+    `make` is how the unit takes any other box; of several arrays, `times` are those of the busiest.
     """
 
     operand: str
     who: Ints
     region: Ints
     fetch: Ints
-    times: Ints
+    times: NDArray[np.float64]
     make: Make
 
 
@@ -100,12 +101,15 @@ class Layouts:
         """A lower bound of what groups take that run side by side."""
         return self._patterns.busiest_cycles(*groups)
 
-    def note(self, who: Ints, *groups: Group) -> None:
-        """Instructions that ask this of the banks; what streams cost each other comes on top."""
+    def note(self, who: Ints, groups: Sequence[Group], stretched: bool = True) -> None:
+        """Instructions that ask this of the banks.
+
+        If they are to be `stretched`, what their streams cost each other comes on top.
+        """
         number = self._patterns.add(*groups)
         self.pattern[who] = number
         apart = [self._patterns.add(one) for group in groups for one in group.apart()]
-        if len(apart) > 1:
+        if len(apart) > 1 and stretched:
             # What comes first has nothing to wait for.
             waiting = 1 - 1 / max(group.needs for group in groups)
             self._together.append((who, number, tuple(apart), waiting))

@@ -42,6 +42,10 @@ class Walk:
         """How many there are."""
         return int(self.sizes.prod()) * -(-len(self.lanes) // self.chunk)
 
+    def moved(self, by: int) -> Walk:
+        """The same accesses, all of them so many bytes further on."""
+        return replace(self, base=self.base + by)
+
     def followed(self, p: BankParams) -> int:
         """Accesses after which its banks are the same again, or as many as are followed."""
         steps = int(self.sizes[-1]) if len(self.sizes) else 1
@@ -94,6 +98,14 @@ class Box:
     item: int
     rows: tuple[tuple[int, ...], tuple[int, ...]]
     columns: tuple[tuple[int, ...], tuple[int, ...]]
+
+    def begin(self, side: str, number: int) -> int:
+        """Bytes from the first of its rows, or of its columns, to another of them."""
+        found, sizes, strides = 0, *(self.rows if side == "rows" else self.columns)
+        for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+            number, at = divmod(number, size)
+            found += at * stride
+        return found
 
     def padded(self, pitch: int, pad: int) -> Box:
         """The same box with rows `pad` bytes further apart than `pitch`."""
@@ -156,6 +168,22 @@ def _by_side(box: Box, along: str, chunk: int, rate: float, p: BankParams) -> Fe
         folds = [column[at : at + chunk] for at in range(0, len(column), chunk)]
         taken = np.concatenate([(shifts[:, None] + fold).reshape(-1) for fold in folds])
         walks.append(Walk(box.base + begin, box.item, taken, chunk * len(shifts), *steps))
+    return _fetch(tuple(walks), slot, _pitch(box), p)
+
+
+def block_fetch(box: Box, height: int, width: int, inner: str, slot: int, p: BankParams) -> Fetch:
+    """An operand of which a unit takes blocks of height x width, `slot` cycles apart.
+
+    Blocks follow each other along its `inner` side first, and end where a side ends.
+    """
+    walks = []
+    for down, below, (row_sizes, row_strides) in _groups(*box.rows, height):
+        for across, beside, (column_sizes, column_strides) in _groups(*box.columns, width):
+            lanes = (down[:, None] + across).reshape(-1)
+            sizes, strides = [row_sizes, column_sizes], [row_strides, column_strides]
+            order = (0, 1) if inner == "columns" else (1, 0)
+            steps = (np.concatenate([part[k] for k in order]) for part in (sizes, strides))
+            walks.append(Walk(box.base + below + beside, box.item, lanes, len(lanes), *steps))
     return _fetch(tuple(walks), slot, _pitch(box), p)
 
 

@@ -19,12 +19,12 @@ from npusim.measure.result import OperandConflict
 class _Found:
     """An operand of a layer: what all its instructions took, and where it is worst."""
 
-    accesses: int = 0
-    cycles: int = 0
-    least: int = 0
+    accesses: float = 0.0
+    cycles: float = 0.0
+    least: float = 0.0
     worst: tuple[Fetch, Box, Make] | None = None
 
-    def add(self, fetch: Fetch, box: Box, make: Make, times: int) -> None:
+    def add(self, fetch: Fetch, box: Box, make: Make, times: float) -> None:
         self.accesses += fetch.accesses * times
         self.cycles += fetch.cycles * times
         self.least += fetch.accesses * fetch.slot * times
@@ -46,7 +46,7 @@ def operand_conflicts(
         times = np.bincount(back.reshape(-1), use.times[use.fetch >= 0], len(unique))
         for (number, room, fetch), often in zip(unique.tolist(), times.tolist(), strict=True):
             one = found[number, program.buffers.names[room], use.operand]
-            one.add(conflicts.fetches[fetch], conflicts.boxes[fetch], use.make, int(often))
+            one.add(conflicts.fetches[fetch], conflicts.boxes[fetch], use.make, often)
     layers: dict[int, list[OperandConflict]] = defaultdict(list)
     p = bank_params(machine.core.sram)
     for (number, name, operand), one in found.items():
@@ -65,8 +65,8 @@ def _explained(
     return OperandConflict(
         operand=operand,
         buffer=name,
-        accesses=one.accesses,
-        cycles=one.cycles,
+        accesses=round(one.accesses),
+        cycles=round(one.cycles),
         factor=one.cycles / one.least,
         pitch_bytes=worst.pitch_bytes,
         pad_bytes=pad,
