@@ -14,7 +14,7 @@ Dataflow = Literal["weight_stationary", "output_stationary", "input_stationary"]
 Overlap = Literal["none", "weights", "pipelined"]
 #: Fields that only one of the two styles has.
 _SYSTOLIC, _TENSOR_CORE = (
-    ("dataflow", "fold_overlap"),
+    ("dataflow", "fold_overlap", "transposer"),
     ("depth", "latency_cycles", "register_rows", "register_columns"),
 )
 
@@ -53,6 +53,9 @@ class Matrix(Spec):
     """The dtype in which products of each operand dtype are summed."""
     zero_points: bool = False
     """Whether integer operands may carry a zero point that the operand fetch subtracts."""
+    transposer: bool = True
+    """Whether blocks of a systolic array's operands may be read along either side and turned
+    before they enter."""
     timing_table: TimingTable | None = None
     """A CSV file of tile latencies, measured or from RTL, that replaces the closed form; its path
     is relative to the machine's file."""
@@ -103,7 +106,7 @@ class Matrix(Spec):
         for field in _TENSOR_CORE if systolic else _SYSTOLIC:
             if getattr(self, field) != type(self).model_fields[field].default:
                 yield field, f"means nothing in a matrix unit of style {self.style}"
-        for field in _SYSTOLIC if systolic else ():
+        for field in ("dataflow", "fold_overlap") if systolic else ():
             if getattr(self, field) is None:
                 yield field, "must be given for a matrix unit of style systolic"
         for field, least in (("register_rows", self.rows), ("register_columns", self.columns)):

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
-from npusim.hw.quantities import Bytes, BytesPerCycle, Count, Cycles, Spec
+from npusim.hw.quantities import Bytes, BytesPerCycle, Count, Cycles, Entries, Spec
 
 
 class Sram(Spec):
-    """A core's software-managed scratchpad."""
+    """A core's software-managed scratchpad: banks side by side, words dealt out among them."""
 
     size_bytes: Bytes
     """Capacity per core."""
     banks: Count
     """Banks that can each serve one access per cycle."""
     bank_width_bytes: BytesPerCycle
-    """Bytes one bank moves per cycle."""
+    """Bytes one bank moves per cycle: a word."""
     latency_cycles: Cycles
     """From request to data on an idle bank."""
+    ports: Literal["single", "read_write", "unlimited"] = "single"
+    """Ports of a bank: one for reads and writes alike, one for each, or as many as anyone asks for
+    (a bound: what the same program takes without bank conflicts)."""
+    interleave_words: Count = 1
+    """Consecutive words in one bank before the next bank follows."""
+    swizzle: bool = False
+    """Whether the bank number is XORed with the number of the row of banks it lies in."""
+    stream_entries: Entries = 4
+    """Accesses that each operand's stream may have in flight."""
+
+    @property
+    def interleave_bytes(self) -> int:
+        """Consecutive bytes in one bank."""
+        return self.interleave_words * self.bank_width_bytes
 
     @property
     def bandwidth_bytes_per_cycle(self) -> int:
@@ -25,11 +40,14 @@ class Sram(Spec):
         return self.banks * self.bank_width_bytes
 
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
-        """A capacity that leaves some banks with more rows than others."""
-        row = self.bandwidth_bytes_per_cycle
+        """A capacity that leaves some banks with more rows than others; a XOR beyond the banks."""
+        row, product = self.bandwidth_bytes_per_cycle, "banks x bank_width_bytes"
+        if self.interleave_words > 1:
+            row, product = row * self.interleave_words, f"{product} x interleave_words"
         if self.size_bytes % row:
             yield (
                 "size_bytes",
-                f"must be a multiple of banks x bank_width_bytes = {row} B, "
-                f"found {self.size_bytes}",
+                f"must be a multiple of {product} = {row} B, found {self.size_bytes}",
             )
+        if self.swizzle and self.banks & (self.banks - 1):
+            yield "swizzle", f"needs a power of two of banks, found {self.banks}"

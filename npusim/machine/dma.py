@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from npusim.core.dtypes import dtype, names
 from npusim.core.jit import jit
 from npusim.hw.machine import Machine
+from npusim.machine import near as near_side
 from npusim.program.kinds import RANK, Kind, Space
 from npusim.program.program import Ints, Program
 
@@ -33,10 +34,10 @@ class Walks:
 
     QUEUE is the copy engine's queue, BASE the far address, OTHER the address of the other end
     where that is in DRAM or shared SRAM too, RUN the contiguous bytes, DENSE the bytes that the
-    near memory moves for each 1024 useful ones (short runs waste its words), ROWS the position
-    of an indirect copy's row numbers in `rows` or -1; its first dimension counts the rows. MANY
-    is the position of a multicast's list in `rows`: how many cores it goes to, then which; 0 if
-    it is none.
+    near memory moves for each 1024 useful ones (short runs waste its words, and rows may meet in
+    its banks), ROWS the position of an indirect copy's row numbers in `rows` or -1; its first
+    dimension counts the rows. MANY is the position of a multicast's list in `rows`: how many cores
+    it goes to, then which; 0 if it is none.
     """
 
     table: Ints
@@ -79,6 +80,10 @@ def walks(program: Program, machine: Machine, rows: Mapping[int, Ints] | None) -
         indirect,
         machine.core.sram.bank_width_bytes,
     )
+    local = np.minimum(source_at, target_at) == LOCAL
+    shape = np.where(indirect, copies.destination, far)
+    by_banks = near_side.moved(program, machine, far[local], near[local], shape[local])
+    table[local, DENSE] = np.maximum(table[local, DENSE], by_banks)
     table[:, ROWS] = -1
     listed, assumed = _row_numbers(program, instructions[indirect], rows)
     counts = [len(part) for part in listed]

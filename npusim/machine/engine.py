@@ -17,6 +17,7 @@ from npusim.machine.dram.detailed.interface import write_out
 from npusim.machine.dram.detailed.params import Controller
 from npusim.machine.heap import STREAM_BITS, key_of, pop, push, sift_down
 from npusim.machine.host import HostParams
+from npusim.machine.meeting import UNIT, recalled
 from npusim.machine.network import NetworkParams
 from npusim.machine.scratchpad import ScratchpadParams
 from npusim.machine.slices import SliceParams
@@ -36,7 +37,8 @@ def simulate(
     counts: Ints,
     policy: int | None, p: CoreParams, d: DramParams, ds: Ints, k: Controller | None, ks: Ints,
     n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints,
-    m: ScratchpadParams, ms: Ints, f: HostParams, fs: Ints, phases: Ints,
+    m: ScratchpadParams, ms: Ints, patterns: Ints, members: Ints, loads: Ints, memo: Ints,
+    f: HostParams, fs: Ints, phases: Ints,
 ) -> int:  # fmt: skip
     """Run the program to its end (or until nothing can start); returns the last tick.
 
@@ -59,7 +61,7 @@ def simulate(
                     flight.serve(
                         stream - streams.shape[0], now, work, walk, rows, order, trace, streams,
                         cores, rings, segments, flying, agenda, done, heap, counts,
-                        p, d, k, ks, n, ns, h, hs, m, ms,
+                        p, d, k, ks, n, ns, h, hs, m, ms, patterns,
                     )  # fmt: skip
                     continue
             _complete(stream, now, work, users, order, trace, streams, cores, heap, counts, p)
@@ -67,7 +69,10 @@ def simulate(
         i = order[streams[stream, s.S_NEXT]]
         if work[i, s.W_KIND] != _COPY:
             counts[_HEAP] = pop(heap, counts[_HEAP])
-            _begin(i, stream, now, work, order, trace, streams, cores, p, f, fs, phases)
+            _begin(
+                i, stream, now, work, order, trace, streams, cores, p, patterns, members, loads,
+                memo, f, fs, phases,
+            )  # fmt: skip
             _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
         elif streams[stream, s.S_MODE] == s.STARTING:
             requests.open(i, stream, now, trace, streams, segments, counts, p)
@@ -83,12 +88,12 @@ def simulate(
                 _request(
                     i, stream, now, work, walk, rows, order, trace, streams, cores, rings,
                     segments, flying, agenda, heap, counts, p, d, ds, k, ks, n, ns, h, hs, c, cs,
-                    m, ms,
+                    m, ms, patterns,
                 )  # fmt: skip
                 continue
             issued = requests.issue(
                 i, stream, now, work, walk, rows, trace, streams, cores, segments, flying, agenda,
-                heap, counts, p, d, ds, k, ks, n, ns, h, hs, c, cs, m, ms,
+                heap, counts, p, d, ds, k, ks, n, ns, h, hs, c, cs, m, ms, patterns,
             )  # fmt: skip
             later = requests.next_issue(stream, issued, rings, streams, p)
             if requests.advance(stream, work[i, s.W_ROW], walk, streams):
@@ -111,6 +116,7 @@ def _request(
     heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, ds: Ints, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
     h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints, m: ScratchpadParams, ms: Ints,
+    patterns: Ints,
 ) -> None:  # fmt: skip
     """One request of a copy queue where controllers answer later, and its next one if known.
 
@@ -119,7 +125,7 @@ def _request(
     counts[_HEAP] = pop(heap, counts[_HEAP])
     issued = requests.issue(
         i, stream, now, work, walk, rows, trace, streams, cores, segments, flying, agenda, heap,
-        counts, p, d, ds, k, ks, n, ns, h, hs, c, cs, m, ms,
+        counts, p, d, ds, k, ks, n, ns, h, hs, c, cs, m, ms, patterns,
     )  # fmt: skip
     later = requests.next_issue(stream, issued, rings, streams, p)
     if not requests.advance(stream, work[i, s.W_ROW], walk, streams):
@@ -177,25 +183,35 @@ def _follow(
 @jit
 def _begin(
     i: int, stream: int, now: int, work: Ints, order: Ints, trace: Ints, streams: Ints,
-    cores: Ints, p: CoreParams, f: HostParams, fs: Ints, phases: Ints,
+    cores: Ints, p: CoreParams, patterns: Ints, members: Ints, loads: Ints, memo: Ints,
+    f: HostParams, fs: Ints, phases: Ints,
 ) -> None:  # fmt: skip
-    """Occupy a compute unit; operand fetch that the banks cannot serve stretches it."""
+    """Occupy a compute unit; operands that wait for banks stretch the instruction (A48).
+
+    What one under way loses to others is made up for by the next of its unit: its debt.
+    """
     core, unit = streams[stream, s.S_CORE], streams[stream, s.S_UNIT]
     trace[i, s.T_START] = now
     if core < 0:
         done, end = host.operate(now, work[i, s.W_ROW], phases, f, fs)
     else:
-        back_to_back = streams[stream, s.S_FREE] == now and now > 0
-        fill = 0 if back_to_back else work[i, s.W_FILL]
-        cycles = work[i, s.W_BUSY]
-        demand = work[i, s.W_FETCH] // max(cycles, 1)
-        other = 1 - unit
-        beside = cores[core, s.C_RATE + other] if cores[core, s.C_UNTIL + other] > now else 0
-        copies = p.port_bytes_per_cycle if cores[core, s.C_COPIES] > now else 0
-        granted = _fair(demand, beside, copies, p.sram_bytes_per_cycle)
-        stretch = -(-cycles * demand // granted) - cycles if granted < demand else 0
+        cycles, stretch = work[i, s.W_BUSY], work[i, s.W_STRETCH]
+        mine, paid = work[i, s.W_PATTERN], cores[core, s.C_DEBT + unit] // UNIT
+        cores[core, s.C_DEBT + unit] -= paid * UNIT
+        other = s.C_PATTERN + 1 - unit
+        window = (cores[core, s.C_UNTIL + 1 - unit] - now) // p.cycle
+        if window > 0 and mine >= 0 and cores[core, other] >= 0:
+            k = recalled(cores[core, other], mine, patterns, members, loads, memo, p.ahead)
+            stretch += _longer(cycles + stretch, window, memo[k, 2])
+            window = min(window, cycles + stretch)
+            cores[core, s.C_DEBT + 1 - unit] += window * UNIT - window * UNIT * UNIT // memo[k, 1]
+        stretch += paid
+        fill = 0
+        if streams[stream, s.S_FREE] != now or now == 0:
+            fill = work[i, s.W_FILL]
+            stretch += work[i, s.W_LOAD_STRETCH]
         done = now + (fill + cycles + stretch) * p.cycle
-        cores[core, s.C_RATE + unit], cores[core, s.C_UNTIL + unit] = granted, done
+        cores[core, s.C_PATTERN + unit], cores[core, s.C_UNTIL + unit] = mine, done
         trace[i, s.T_STRETCH] = stretch
         end = done + work[i, s.W_TAIL] * p.cycle
     following = streams[stream, s.S_NEXT]
@@ -207,8 +223,8 @@ def _begin(
 
 
 @jit_inline
-def _fair(mine: int, other: int, third: int, total: int) -> int:
-    """Max-min fair share of `total` for one of three demands; small ones get all (A13)."""
-    low = min(other, third, total // 3)
-    high = min(max(other, third), (total - low) // 2)
-    return max(min(mine, total - low - high), 1)
+def _longer(cycles: int, window: int, factor: int) -> int:
+    """Cycles by which work gets longer that takes `factor` / UNIT times as long in a window."""
+    if cycles * factor <= window * UNIT:
+        return int(cycles * factor // UNIT - cycles)
+    return int(window - window * UNIT // factor)

@@ -29,16 +29,14 @@ _HEAP = s.HEAP
 @jit
 def depart(
     i: int, stream: int, issue: int, far: int, near: int, size: int, row: int, walk: Ints,
-    core: int, bank_rate: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
-    counts: Ints,
+    core: int, streams: Ints, cores: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
-    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints, patterns: Ints,
 ) -> None:  # fmt: skip
     """Send a request towards the DRAM that it reads or writes first."""
     at = stream * p.outstanding + streams[stream, s.S_RING]
     flying[at, s.F_INSTRUCTION], flying[at, s.F_ISSUE], flying[at, s.F_SIZE] = i, issue, size
     flying[at, s.F_NEAR] = path.target_address(far, near, row, walk)
-    flying[at, s.F_RATE] = bank_rate
     flying[at, s.F_WAITED], flying[at, s.F_WHY] = 0, _LATENCY
     if walk[row, dma.FROM] == dma.DRAM:
         node = path.dram_node(far, d, n)
@@ -48,7 +46,7 @@ def depart(
         return
     address = path.source_address(far, near, row, walk)
     t, waited, why = path.fetch(
-        issue, address, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms
+        issue, issue, address, size, row, walk, core, cores, n, ns, h, hs, m, ms, patterns
     )
     flying[at, s.F_WAITED], flying[at, s.F_WHY] = waited, why
     _send(at, t, core, walk[row, dma.QUEUE], streams, flying, agenda, heap, counts, d, k, ks, n, ns)
@@ -105,7 +103,7 @@ def serve(
     streams: Ints, cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints,
     done: Ints, heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
-    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints, patterns: Ints,
 ) -> None:  # fmt: skip
     """A channel's controller acts; requests that it finishes go on."""
     if agenda[channel] != now:
@@ -118,7 +116,7 @@ def serve(
         if flying[at, s.F_PIECES] == 0:
             _go_on(
                 at, now, work, walk, rows, order, trace, streams, cores, rings, segments, flying,
-                agenda, heap, counts, p, d, k, ks, n, ns, h, hs, m, ms,
+                agenda, heap, counts, p, d, k, ks, n, ns, h, hs, m, ms, patterns,
             )  # fmt: skip
     wake(channel, streams, agenda, heap, counts, k, ks)
 
@@ -129,11 +127,11 @@ def _go_on(
     streams: Ints, cores: Ints, rings: Ints, segments: Ints, flying: Ints, agenda: Ints,
     heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, k: Controller, ks: Ints, n: NetworkParams, ns: Ints,
-    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints, patterns: Ints,
 ) -> None:  # fmt: skip
     """DRAM has read or accepted all of a request; it goes on to where its bytes are due."""
     i, issue, size = flying[at, s.F_INSTRUCTION], flying[at, s.F_ISSUE], flying[at, s.F_SIZE]
-    row, t, rate = work[i, s.W_ROW], flying[at, s.F_FINISH], flying[at, s.F_RATE]
+    row, t = work[i, s.W_ROW], flying[at, s.F_FINISH]
     core = streams[at // p.outstanding, s.S_CORE]
     waited, why = flying[at, s.F_WAITED], flying[at, s.F_WHY]
     wait = t - flying[at, s.F_AT] - dram.unloaded(size, flying[at, s.F_WRITES] == 1, d)
@@ -148,16 +146,16 @@ def _go_on(
             return
         if walk[row, dma.MANY] > 0:
             t, waited, why = path.deposit_all(
-                issue, t, waited, why, size, row, walk, rows, core, rate, n, ns, m, ms
-            )
+                now, issue, t, waited, why, size, row, walk, rows, core, cores, n, ns, m, ms,
+                patterns,
+            )  # fmt: skip
         else:
             t, waited, why = path.deposit(
-                issue, t, waited, why, flying[at, s.F_NEAR], -1, size, row, walk, core, rate,
-                n, ns, h, hs, m, ms,
+                now, issue, t, waited, why, flying[at, s.F_NEAR], -1, size, row, walk, core,
+                cores, n, ns, h, hs, m, ms, patterns,
             )  # fmt: skip
     idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO], False, 0)
     reasons.explain(i, t, waited, why, idle, 0, trace, segments, counts)
-    cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], t)
     _land(at, t, now, work, order, trace, streams, rings, flying, heap, counts, p)
 
 

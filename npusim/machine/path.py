@@ -60,56 +60,57 @@ def carry(
 
 @jit_inline
 def fetch(
-    issue: int, address: int, size: int, row: int, walk: Ints, core: int, bank_rate: int,
+    now: int, issue: int, address: int, size: int, row: int, walk: Ints, core: int, cores: Ints,
     n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    patterns: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Bytes from anywhere but DRAM to the copy engine; (when they are there, wait, its cause).
 
-    `address` is theirs in shared SRAM.
+    `address` is theirs in shared SRAM; a scratchpad is met as its units use it `now`.
     """
-    if walk[row, FROM] == LOCAL:
-        return scratchpad.move(
-            issue, issue, 0, size, walk[row, DENSE], core, bank_rate, False, m, ms
-        )
-    node, queue = walk[row, FROM_CORE], walk[row, QUEUE]
-    if walk[row, FROM] == SHARED:
+    node, queue, place = walk[row, FROM_CORE], walk[row, QUEUE], walk[row, FROM]
+    if place == SHARED:
         node = shared_node(address, h, n)
-    t = network.ask(issue, core, node, queue, n, ns)
-    if walk[row, FROM] == SHARED:
+    t, dense = issue, walk[row, DENSE]
+    if place != LOCAL:
+        t, dense = network.ask(issue, core, node, queue, n, ns), 1024
+    if place == SHARED:
         t, waited = shared.serve(issue, t, 0, address, size, False, -1, h, hs)
         why = _SHARED
     else:
         t, waited, why = scratchpad.move(
-            issue, t, 0, size, 1024, node, m.port_bytes_per_cycle, False, m, ms
+            now, issue, t, 0, size, dense, node, False, False, cores, m, ms, patterns
         )
+        if place == LOCAL:
+            return t, waited, why
     return carry(issue, t, waited, why, size, node, core, queue, n, ns)
 
 
 @jit_inline
 def deposit(
-    issue: int, t: int, waited: int, why: int, address: int, before: int, size: int, row: int,
-    walk: Ints, core: int, bank_rate: int,
+    now: int, issue: int, t: int, waited: int, why: int, address: int, before: int, size: int,
+    row: int, walk: Ints, core: int, cores: Ints,
     n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, m: ScratchpadParams, ms: Ints,
+    patterns: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Bytes from the copy engine to anywhere but DRAM; (finish, ticks waited, the last cause).
 
-    `address` is theirs in shared SRAM, `before` that from which they came if that is there too.
+    `address` is theirs in shared SRAM, `before` that from which they came if that is there too; a
+    scratchpad is met as its units use it `now`.
     """
-    again, queue = walk[row, FROM] == walk[row, TO], walk[row, QUEUE]
-    if walk[row, TO] == LOCAL:
-        t, wait, cause = scratchpad.move(
-            issue, t, waited, size, walk[row, DENSE], core, bank_rate, again, m, ms
-        )
-    elif walk[row, TO] == SHARED:
+    node, queue, place = walk[row, TO_CORE], walk[row, QUEUE], walk[row, TO]
+    if place == SHARED:
         node = shared_node(address, h, n)
+    dense, again = walk[row, DENSE], walk[row, FROM] == LOCAL
+    if place != LOCAL:
         t, waited, why = carry(issue, t, waited, why, size, core, node, queue, n, ns)
+        dense, again = 1024, False
+    if place == SHARED:
         t, wait = shared.serve(issue, t, waited, address, size, True, before, h, hs)
         cause = _SHARED
     else:
-        node = walk[row, TO_CORE]
-        t, waited, why = carry(issue, t, waited, why, size, core, node, queue, n, ns)
         t, wait, cause = scratchpad.move(
-            issue, t, waited, size, 1024, node, m.port_bytes_per_cycle, False, m, ms
+            now, issue, t, waited, size, dense, node, True, again, cores, m, ms, patterns
         )
     if wait > 0:
         return t, waited + wait, cause
@@ -118,9 +119,9 @@ def deposit(
 
 @jit
 def deposit_all(
-    issue: int, t: int, waited: int, why: int, size: int, row: int, walk: Ints, rows: Ints,
-    core: int, bank_rate: int,
-    n: NetworkParams, ns: Ints, m: ScratchpadParams, ms: Ints,
+    now: int, issue: int, t: int, waited: int, why: int, size: int, row: int, walk: Ints,
+    rows: Ints, core: int, cores: Ints,
+    n: NetworkParams, ns: Ints, m: ScratchpadParams, ms: Ints, patterns: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Bytes from the copy engine to all targets of a multicast; as `deposit`, of the last one.
 
@@ -131,20 +132,16 @@ def deposit_all(
     finish, waits, cause = t, waited, why
     for k in range(first + 1, first + 1 + rows[first]):
         target = rows[k]
-        if target == core:
-            there, wait, held_by = scratchpad.move(
-                issue, t, before, size, walk[row, DENSE], core, bank_rate,
-                walk[row, FROM] == LOCAL, m, ms,
-            )  # fmt: skip
-            way = 0
-        else:
+        there, way, dense, again = t, 0, walk[row, DENSE], walk[row, FROM] == LOCAL
+        if target != core:
             there, way = network.branch(
                 issue, t, before, size, core, target, walk[row, QUEUE], n, ns
             )
-            there, wait, held_by = scratchpad.move(
-                issue, there, before + way, size, 1024, target, m.port_bytes_per_cycle, False,
-                m, ms,
-            )  # fmt: skip
+            dense, again = 1024, False
+        there, wait, held_by = scratchpad.move(
+            now, issue, there, before + way, size, dense, target, True, again, cores, m, ms,
+            patterns,
+        )  # fmt: skip
         if there >= finish:
             finish, waits = there, before + way + wait
             cause = held_by if wait > 0 else _NOC if way > 0 else why

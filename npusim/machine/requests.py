@@ -42,7 +42,7 @@ def issue(
     cores: Ints, segments: Ints, flying: Ints, agenda: Ints, heap: Ints, counts: Ints,
     p: CoreParams, d: DramParams, ds: Ints, k: Controller | None, ks: Ints,
     n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints, c: CacheParams | None, cs: Ints,
-    m: ScratchpadParams, ms: Ints,
+    m: ScratchpadParams, ms: Ints, patterns: Ints,
 ) -> int:  # fmt: skip
     """One request of the descriptor at the queue's head; returns when it was issued (A16)."""
     core, row = streams[stream, s.S_CORE], work[i, s.W_ROW]
@@ -58,37 +58,31 @@ def issue(
     if trace[i, s.T_REQUESTS] == 1 and issue > now:
         reasons.note(i, issue, _QUEUE, trace, segments, counts)
         trace[i, s.T_END] = issue
-    banks = p.sram_bytes_per_cycle
-    for unit in range(2):
-        if cores[core, s.C_UNTIL + unit] > now:
-            banks -= cores[core, s.C_RATE + unit]
-    rate = max(banks, p.sram_bytes_per_cycle // 3)
     if k is not None:  # noqa: SIM102
         if walk[row, dma.FROM] == dma.DRAM or walk[row, dma.TO] == dma.DRAM:
             trace[i, s.T_FLIGHT] += 1
             streams[stream, s.S_LATER] = issue + p.cycle
             streams[stream, s.S_FINISH] = s.UNKNOWN
             flight.depart(
-                i, stream, issue, far, near, size, row, walk, core, rate, streams, flying, agenda,
-                heap, counts, p, d, k, ks, n, ns, h, hs, m, ms,
+                i, stream, issue, far, near, size, row, walk, core, streams, cores, flying, agenda,
+                heap, counts, p, d, k, ks, n, ns, h, hs, m, ms, patterns,
             )  # fmt: skip
             return int(issue)
     finish, waited, why, behind = _transfer(
-        issue, far, near, size, row, walk, rows, core, rate, d, ds, n, ns, h, hs, c, cs, m, ms
-    )
+        now, issue, far, near, size, row, walk, rows, core, cores, d, ds, n, ns, h, hs, c, cs,
+        m, ms, patterns,
+    )  # fmt: skip
     idle = path.latency_class(walk[row, dma.FROM], walk[row, dma.TO], c is not None, behind)
     reasons.explain(i, finish, waited, why, idle, behind, trace, segments, counts)
-    cores[core, s.C_COPIES] = max(cores[core, s.C_COPIES], finish)
     streams[stream, s.S_FINISH] = finish
     return int(issue)
 
 
 @jit_inline
 def _transfer(
-    issue: int, far: int, near: int, size: int, row: int, walk: Ints, rows: Ints, core: int,
-    bank_rate: int,
-    d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SliceParams, hs: Ints,
-    c: CacheParams | None, cs: Ints, m: ScratchpadParams, ms: Ints,
+    now: int, issue: int, far: int, near: int, size: int, row: int, walk: Ints, rows: Ints,
+    core: int, cores: Ints, d: DramParams, ds: Ints, n: NetworkParams, ns: Ints, h: SliceParams,
+    hs: Ints, c: CacheParams | None, cs: Ints, m: ScratchpadParams, ms: Ints, patterns: Ints,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """One request from its issue to its last byte.
 
@@ -105,7 +99,7 @@ def _transfer(
     else:
         address = path.source_address(far, near, row, walk)
         t, waited, why = path.fetch(
-            issue, address, size, row, walk, core, bank_rate, n, ns, h, hs, m, ms
+            now, issue, address, size, row, walk, core, cores, n, ns, h, hs, m, ms, patterns
         )
     before = far if walk[row, dma.FROM] == walk[row, dma.TO] else -1
     address = path.target_address(far, near, row, walk)
@@ -118,12 +112,12 @@ def _transfer(
         return t, waited, why, behind + more
     if walk[row, dma.MANY] > 0:
         t, waited, why = path.deposit_all(
-            issue, t, waited, why, size, row, walk, rows, core, bank_rate, n, ns, m, ms
+            now, issue, t, waited, why, size, row, walk, rows, core, cores, n, ns, m, ms, patterns
         )
         return t, waited, why, behind
     t, waited, why = path.deposit(
-        issue, t, waited, why, address, before, size, row, walk, core, bank_rate,
-        n, ns, h, hs, m, ms,
+        now, issue, t, waited, why, address, before, size, row, walk, core, cores,
+        n, ns, h, hs, m, ms, patterns,
     )  # fmt: skip
     return t, waited, why, behind
 

@@ -1,4 +1,4 @@
-"""A core's scratchpad as its copy engines meet it (A13, A15)."""
+"""A core's scratchpad as its copy engines meet it (A15, A49)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from npusim.core.jit import jit_inline
 from npusim.hw.machine import Machine
 from npusim.machine.classes import CycleClass
 from npusim.machine.clock import occupy, ticks_of
+from npusim.machine.meeting import P_LOST_READING, P_READING, P_WRITING, UNIT
+from npusim.machine.state import C_DEBT, C_PATTERN, C_UNTIL
 from npusim.program.program import Ints
 
 _NOC, _BANK = int(CycleClass.NOC), int(CycleClass.BANK_CONFLICT)
@@ -44,16 +46,34 @@ def scratchpad_state(cores: int) -> Ints:
 
 @jit_inline
 def move(
-    issue: int, t: int, waited: int, size: int, dense: int, core: int, bank_rate: int, again: bool,
-    p: ScratchpadParams, s: Ints,
+    now: int, issue: int, t: int, waited: int, size: int, dense: int, core: int, writes: bool,
+    again: bool, cores: Ints, p: ScratchpadParams, s: Ints, patterns: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Bytes in or out; short runs and busy banks make it longer. (end, wait, class of the wait)."""
-    slow = bank_rate < p.port_bytes_per_cycle or dense > 1024
-    if slow or size != p.request_bytes:
-        rate = min(p.port_bytes_per_cycle, bank_rate)
-        length = ticks_of(size * dense // 1024, p.cycle, rate)
-    else:
-        length = p.over_port
+    """Bytes in or out through a core's port. (end, wait, class of the wait).
+
+    Rows that lie badly move `dense` bytes for 1024 useful ones. Units of the core that work `now`
+    slow the bytes down until they are done; what these cost them is noted as their debt (A49).
+    """
+    free = p.over_port
+    if size != p.request_bytes:
+        free = ticks_of(size, p.cycle, p.port_bytes_per_cycle)
+    length = free
+    if dense > 1024:
+        length = ticks_of(size * dense // 1024, p.cycle, p.port_bytes_per_cycle)
+    begin = max(t, s[core])
+    held_up, until = UNIT, 0
+    column = P_WRITING if writes else P_READING
+    for unit in range(2):
+        pattern, busy_until = cores[core, C_PATTERN + unit], cores[core, C_UNTIL + unit]
+        if busy_until > now and pattern >= 0:
+            slower = patterns[pattern, column] - UNIT
+            if slower > 0:
+                held_up += slower
+                until = max(until, busy_until)
+            lost = patterns[pattern, column + P_LOST_READING - P_READING]
+            cores[core, C_DEBT + unit] += lost * size // p.port_bytes_per_cycle
+    if begin < until:
+        length = min(length * held_up // UNIT, length + until - begin)
     own = length if again else 0
     end, wait = occupy(s, core, issue, t, waited, length, own)
-    return end + p.latency, wait, _BANK if slow else _NOC
+    return end + p.latency, wait + length - free, _BANK if length > free else _NOC

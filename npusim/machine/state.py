@@ -15,8 +15,9 @@ from npusim.program.program import Ints
 
 # Work: one row an instruction, what is known before the run.
 (
-    W_STREAM, W_KIND, W_ROW, W_USER, W_USER_END, W_FILL, W_BUSY, W_TAIL, W_FETCH, W_WIDTH,
-) = range(10)  # fmt: skip
+    W_STREAM, W_KIND, W_ROW, W_USER, W_USER_END, W_FILL, W_BUSY, W_TAIL, W_STRETCH, W_LOAD_STRETCH,
+    W_PATTERN, W_WIDTH,
+) = range(12)  # fmt: skip
 
 # Trace: one row an instruction, what happened, in ticks (STRETCH in cycles). END of a copy is the
 # latest byte so far; FLIGHT counts its requests that are out, and one while more are to come.
@@ -33,20 +34,21 @@ from npusim.program.program import Ints
 ) = range(18)  # fmt: skip
 S_WIDTH = S_AT + RANK
 
-# Cores: one row a core. RATE and UNTIL: operand fetch of the matrix, then of the vector unit.
+# Cores: one row a core. Of the matrix, then of the vector unit: what it asks of the banks and until
+# when, and the cycles / UNIT that it has lost there and not made up for yet.
 (
-    C_DISPATCH, C_NEXT, C_LAST, C_BLOCKED, C_RATE, C_RATE_2, C_UNTIL, C_UNTIL_2, C_COPIES, C_ISSUE,
-    C_WIDTH,
-) = range(11)  # fmt: skip
+    C_DISPATCH, C_NEXT, C_LAST, C_BLOCKED, C_PATTERN, C_PATTERN_2, C_UNTIL, C_UNTIL_2, C_DEBT,
+    C_DEBT_2, C_ISSUE, C_WIDTH,
+) = range(12)  # fmt: skip
 
 # Segments of copies: which instruction, until when, why.
 G_INSTRUCTION, G_UNTIL, G_WHY, G_WIDTH = range(4)
 
 # Requests that wait for a controller's answer, a row for every slot of every stream's window.
 (
-    F_INSTRUCTION, F_ISSUE, F_AT, F_WAITED, F_WHY, F_NEAR, F_SIZE, F_RATE, F_WRITES, F_PIECES,
-    F_FINISH, F_NODE, F_WIDTH,
-) = range(13)  # fmt: skip
+    F_INSTRUCTION, F_ISSUE, F_AT, F_WAITED, F_WHY, F_NEAR, F_SIZE, F_WRITES, F_PIECES, F_FINISH,
+    F_NODE, F_WIDTH,
+) = range(12)  # fmt: skip
 
 #: Modes of a stream; HELD has its window full of requests whose end is not known yet.
 IDLE, STARTING, ISSUING, HELD = range(4)
@@ -57,7 +59,7 @@ UNKNOWN = 1 << 48
 
 
 class CoreParams(NamedTuple):
-    """Costs inside a core, in ticks and counts."""
+    """Costs inside a core, in ticks and counts; `ahead`: accesses that a stream may be ahead."""
 
     cycle: int
     outstanding: int
@@ -67,8 +69,7 @@ class CoreParams(NamedTuple):
     depth: int
     signal: int
     wait: int
-    sram_bytes_per_cycle: int
-    port_bytes_per_cycle: int
+    ahead: int
     queues: int
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from npusim.hw.machine import Machine
 from npusim.machine import state
+from npusim.machine.conflicts import Conflicts
 from npusim.machine.dma import Walks
 from npusim.machine.order import stream_rows
 from npusim.machine.state import Tables
@@ -20,7 +21,14 @@ def pieces_in_flight(streams: int, machine: Machine) -> int:
     return streams * dma.outstanding_requests * in_request
 
 
-def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edges: Edges) -> Tables:
+def tables_of(
+    program: Program,
+    machine: Machine,
+    cost: Costs,
+    layout: Conflicts,
+    walk: Walks,
+    edges: Edges,
+) -> Tables:
     """Nothing has happened yet; arrays are as large as the program can need."""
     instructions, count = program.instructions, len(program)
     work = np.zeros((count, state.W_WIDTH), np.int64)
@@ -31,7 +39,9 @@ def tables_of(program: Program, machine: Machine, cost: Costs, walk: Walks, edge
         (state.W_FILL, cost.fill),
         (state.W_BUSY, cost.busy),
         (state.W_TAIL, cost.tail),
-        (state.W_FETCH, cost.fetch),
+        (state.W_STRETCH, layout.stretch),
+        (state.W_LOAD_STRETCH, layout.load_stretch),
+        (state.W_PATTERN, layout.pattern),
     ):
         work[:, column] = values
     users = _users(edges, work)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npusim.machine.cache.params import CacheUse
+from npusim.machine.conflicts import Conflicts
 from npusim.machine.units import Costs
 from npusim.program.program import Edges, Ints, Program
 
@@ -25,15 +26,17 @@ class Timeline:
     """Ticks per instruction; `free` is when its unit could take the next, `end` when it was done.
 
     `edges` are the program's and those inside streams that timing adds (see in_flight). `stretch`
-    are cycles that operand fetch added to a compute instruction, `requests` those a copy needed.
-    `ticks` is the whole run, `dispatch_ticks` what handing out one instruction takes, `events`
-    what the engine handled; the dram fields count bursts, activates and refreshes, `cache` what
-    was found and fetched for each copy (None without one).
+    are cycles that operand fetch added to a compute instruction (`conflicts` says how many of
+    these its own operands cost), `requests` those a copy needed. `ticks` is the whole run,
+    `dispatch_ticks` what handing out one instruction takes, `events` what the engine handled; the
+    dram fields count bursts, activates and refreshes, `cache` what was found and fetched for each
+    copy (None without one).
     """
 
     program: Program
     edges: Edges
     costs: Costs
+    conflicts: Conflicts
     dispatched: Ints
     ready: Ints
     start: Ints

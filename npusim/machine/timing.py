@@ -10,12 +10,14 @@ from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
 from npusim.machine import dram, host, network, scratchpad, shared, state
 from npusim.machine.cache.params import CacheUse, cache_params, cache_state, cache_use
+from npusim.machine.conflicts import Conflicts
 from npusim.machine.dma import Walks, walks
 from npusim.machine.dram.detailed.layout import counted, detailed_state
 from npusim.machine.dram.detailed.params import Controller, controller
 from npusim.machine.engine import simulate
 from npusim.machine.heap import MAX_STREAMS
 from npusim.machine.in_flight import with_results_in_flight
+from npusim.machine.layouts import conflicts
 from npusim.machine.state import CoreParams, Tables
 from npusim.machine.tables import pieces_in_flight, tables_of
 from npusim.machine.timeline import Timeline, by_instruction
@@ -41,9 +43,10 @@ def time_program(
     if queues > MAX_STREAMS:
         raise InputError(f"{queues} streams and DRAM channels; the engine takes {MAX_STREAMS}")
     cost = costs(program, machine)
+    layout = conflicts(program, machine, cost.busy)
     walk = walks(program, machine, rows)
     edges = with_results_in_flight(program, machine, cost)
-    tables = tables_of(program, machine, cost, walk, edges)
+    tables = tables_of(program, machine, cost, layout, walk, edges)
     dram_p, host_p = dram.dram_params(machine), host.host_params(machine)
     dram_s = dram.dram_state(dram_p)
     command_p = _controllers(program, machine)
@@ -67,6 +70,7 @@ def time_program(
         cache_s,
         scratchpad.scratchpad_params(machine),
         scratchpad.scratchpad_state(machine.cores),
+        *layout.tables,
         host_p,
         host.host_state(host_p),
         host.host_phases(program, machine),
@@ -76,7 +80,9 @@ def time_program(
         raise IllegalProgram(f"deadlock: {describe(program, stuck)} can never start")
     used = cache_use(cache_p, cache_s)
     dram_counts = dram_s if command_p is None else counted(command_p, command_s)
-    return _timeline(program, machine, edges, cost, walk, tables, dram_counts, used, int(ticks))
+    return _timeline(
+        program, machine, edges, cost, layout, walk, tables, dram_counts, used, int(ticks)
+    )
 
 
 def _timeline(
@@ -84,6 +90,7 @@ def _timeline(
     machine: Machine,
     edges: Edges,
     cost: Costs,
+    layout: Conflicts,
     walk: Walks,
     tables: Tables,
     dram_s: Ints,
@@ -95,6 +102,7 @@ def _timeline(
         program=program,
         edges=edges,
         costs=cost,
+        conflicts=layout,
         dispatched=trace[:, state.T_DISPATCHED].copy(),
         ready=trace[:, state.T_READY].copy(),
         start=trace[:, state.T_START].copy(),
@@ -146,7 +154,6 @@ def _core_params(machine: Machine) -> CoreParams:
         depth=core.sequencer.queue_depth,
         signal=core.sequencer.signal_cycles * cycle,
         wait=core.sequencer.wait_cycles * cycle,
-        sram_bytes_per_cycle=core.sram.bandwidth_bytes_per_cycle,
-        port_bytes_per_cycle=core.dma.port_bytes_per_cycle,
+        ahead=core.sram.stream_entries,
         queues=core.dma.queues,
     )

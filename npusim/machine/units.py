@@ -1,4 +1,4 @@
-"""Static costs of compute instructions: how long each takes, and what it fetches (A14)."""
+"""Static costs of compute instructions: how long each takes, and what it fetches."""
 
 from __future__ import annotations
 

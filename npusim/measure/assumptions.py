@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from npusim.graph.ir import Graph
 from npusim.hw.machine import Machine
 from npusim.hw.provenance import KINDS, Provenance
+from npusim.machine.meeting import MOST_CYCLES
+from npusim.machine.operands import MOST_FOLLOWED
 from npusim.machine.table_use import table_use
 from npusim.measure.channels import narrow_copies
 from npusim.measure.layers import Run
@@ -31,6 +33,7 @@ def assumptions(
         *run.lowered.notes,
         *_hosted(run),
         *narrow_copies(run.lowered.program, run.machine),
+        *_unsolved(run),
         *(w.note for w in work if w.note),
         "claims are the plan's own closed forms; simulated cycles do not depend on them",
         *_cached(run.machine),
@@ -88,6 +91,21 @@ def _cached(machine: Machine) -> Iterator[str]:
     if machine.cache is not None:
         yield "a run begins with an empty cache and ends when all that is dirty in it is in DRAM"
         yield "claims count every byte asked of DRAM as if there were no cache: upper bounds (A60)"
+
+
+def _unsolved(run: Run) -> Iterator[str]:
+    """Streams in the scratchpad's banks whose rates are not exact."""
+    found = run.timeline.conflicts
+    if found.tables.inexact:
+        yield (
+            f"{found.tables.inexact} of {found.tables.solved} meetings of operand streams found no "
+            f"common period within {MOST_CYCLES} cycles: their rates are means over half of these"
+        )
+    if found.cut_short:
+        yield (
+            f"{found.cut_short} operand streams were followed for {MOST_FOLLOWED} accesses, less "
+            "than the period of their banks, when they meet others"
+        )
 
 
 def _hosted(run: Run) -> Iterator[str]:

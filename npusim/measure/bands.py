@@ -65,6 +65,16 @@ def _network_band(machine: Machine) -> Band:
     )
 
 
+def _banks(machine: Machine) -> str:
+    """Geometry of the scratchpad's banks."""
+    sram = machine.core.sram
+    blocks = f" in blocks of {sram.interleave_words} words" if sram.interleave_words > 1 else ""
+    swizzled = ", swizzled" if sram.swizzle else ""
+    ports = {"single": "one port", "read_write": "a read and a write port"}.get(sram.ports)
+    ported = f"{ports} each" if ports else "no limit of ports"
+    return f"{sram.banks} banks of {sram.bank_width_bytes} B{blocks}{swizzled}, {ported}"
+
+
 def _shared(machine: Machine) -> str:
     """What stands beside DRAM or before it."""
     shared, cache = machine.shared_sram, machine.cache
@@ -106,7 +116,7 @@ def _matrix_band(machine: Machine) -> Band:
 PARTS: tuple[Part, ...] = (
     Part("dram", (C.DRAM_BANDWIDTH, C.DRAM_LATENCY), lambda m: m.dram.model, _dram_band),
     Part("noc", (C.NOC,), _network, _network_band),
-    Part("sram", (C.BANK_CONFLICT,), lambda _: "bandwidth of all banks, with latency", _uncompared),
+    Part("sram", (C.BANK_CONFLICT,), _banks, _uncompared),
     Part("shared", (C.SHARED_SRAM,), _shared, _uncompared),
     Part("matrix", (C.MATRIX, C.FILL_DRAIN), lambda m: m.core.matrix.description, _matrix_band),
     Part("vector", (C.VECTOR,), _vector, _uncompared),

@@ -16,8 +16,17 @@ from npusim.machine.classes import MEMORY_STALLS, CycleClass
 from npusim.machine.timeline import Timeline
 from npusim.measure.accounting import Accounting
 from npusim.measure.caching import caching, dram_bytes, record
+from npusim.measure.operands import operand_conflicts
 from npusim.measure.precision import matrix_rows, multiplied_dtype
-from npusim.measure.result import Caching, Choice, Claim, LayerResult, Roofline, Traffic
+from npusim.measure.result import (
+    Caching,
+    Choice,
+    Claim,
+    LayerResult,
+    OperandConflict,
+    Roofline,
+    Traffic,
+)
 from npusim.measure.traffic import MEMORIES, traffic
 from npusim.measure.verdicts import Verdict
 from npusim.measure.work import Work, minimum_bytes, work_of
@@ -68,6 +77,7 @@ def layer_results(run: Run, work: Sequence[Work]) -> list[LayerResult]:
     by_dram = dram_bytes(run.machine, moved, used)
     spans = _spans(run.timeline)
     macs = _mac_cycles(run.lowered.program, run.machine, run.timeline)
+    met = operand_conflicts(run.timeline, run.machine)
     return [
         _layer(
             run,
@@ -78,6 +88,7 @@ def layer_results(run: Run, work: Sequence[Work]) -> list[LayerResult]:
             None if used is None else record(used[number]),
             spans[number],
             float(macs[number]),
+            met.get(number, ()),
         )
         for number in range(len(run.lowered.decisions))
     ]
@@ -92,6 +103,7 @@ def _layer(
     cache: Caching | None,
     span: tuple[int, int] | None,
     mac_cycles: float,
+    met: tuple[OperandConflict, ...],
 ) -> LayerResult:
     decision = run.lowered.decisions[number]
     classes = run.accounting.of_layer(number)
@@ -106,7 +118,7 @@ def _layer(
         kernel=decision.kernel_name,
         how=decision.how,
         nodes=tuple(node.name for node in decision.unit.nodes),
-        choices={name: _plain(value) for name, value in decision.choices.items()},
+        choices=_choices(decision),
         step=run.lowered.program.layers[number].step,
         reason=decision.reason,
         cycles=cycles,
@@ -120,6 +132,7 @@ def _layer(
         pe_utilization=fraction(mac_cycles, busy),
         memory_stall_fraction=fraction(memory_stall(classes), total),
         stall_cycles={c.label: int(classes[c]) for c in CycleClass if classes[c]},
+        operand_conflicts=met,
         bottleneck=first,
         runner_up=second,
         bytes=memory_traffic(moved),
@@ -156,6 +169,12 @@ def memory_traffic(moved: Ints) -> dict[str, Traffic]:
         space.name.lower(): Traffic(read=int(moved[space, 0]), write=int(moved[space, 1]))
         for space in MEMORIES
     }
+
+
+def _choices(decision: Decision) -> dict[str, Choice]:
+    """Choices of the kernel, and padding that the plan asked for."""
+    pads = {f"{name}.pad_bytes": size for name, size in decision.pads.items()}
+    return {name: _plain(value) for name, value in decision.choices.items()} | pads
 
 
 def _plain(value: Any) -> Choice:

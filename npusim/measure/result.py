@@ -63,6 +63,25 @@ class Roofline(Record):
     roof: Literal["compute", "dram"]
 
 
+class OperandConflict(Record):
+    """An operand whose elements meet in the banks of the scratchpad, and what would part them.
+
+    `factor` are cycles over the least that its accesses take; `pad_bytes` behind each row would
+    make it `padded_factor` (null if no padding is better), a swizzle `swizzled_factor` (null if
+    there is one, or cannot be).
+    """
+
+    operand: str
+    buffer: str
+    accesses: int
+    cycles: int
+    factor: float
+    pitch_bytes: int
+    pad_bytes: int | None
+    padded_factor: float | None
+    swizzled_factor: float | None
+
+
 class LayerResult(Record):
     """One layer: the operators that one decision of the plan maps, and how they fared."""
 
@@ -87,6 +106,7 @@ class LayerResult(Record):
     pe_utilization: float | None
     memory_stall_fraction: float | None
     stall_cycles: dict[str, int]
+    operand_conflicts: tuple[OperandConflict, ...] = ()
     bottleneck: str | None
     runner_up: str | None
     bytes: dict[str, Traffic]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from npusim.core.dtypes import DType, dtype
+from npusim.core.errors import choose_from
 from npusim.plan.axis import Loops
 from npusim.plan.expression import Operand
 from npusim.plan.mistakes import mistake
@@ -14,10 +17,16 @@ from npusim.program.kinds import Space
 
 
 class Buffers:
-    """What one kernel has declared; its verbs work on the core that is chosen."""
+    """What one kernel has declared; its verbs work on the core that is chosen.
 
-    def __init__(self, builder: Builder, room: Room, loops: Loops) -> None:
+    `pads` are bytes behind each row of scratchpad buffers, by their names, as a plan wants them.
+    """
+
+    def __init__(
+        self, builder: Builder, room: Room, loops: Loops, pads: Mapping[str, int] | None = None
+    ) -> None:
         self.builder = builder
+        self._pads = dict(pads or {})
         self.core = 0
         self._room = room
         self._loops = loops
@@ -27,10 +36,18 @@ class Buffers:
         self._parts: dict[View, View] = {}
 
     def sram(
-        self, element: DType | str, *shape: int, slots: int = 1, name: str | None = None
+        self,
+        element: DType | str,
+        *shape: int,
+        slots: int = 1,
+        name: str | None = None,
+        pad_bytes: int = 0,
     ) -> Buffer:
-        """Room in the scratchpad of every core that uses it."""
-        return self._declare(Space.SRAM, element, shape, slots, name)
+        """Room in the scratchpad of every core that uses it.
+
+        `pad_bytes` behind each row put the next one into other banks; a plan may say otherwise.
+        """
+        return self._declare(Space.SRAM, element, shape, slots, name, pad_bytes)
 
     def acc(
         self, element: DType | str, *shape: int, slots: int = 1, name: str | None = None
@@ -56,8 +73,21 @@ class Buffers:
             self._parts[view] = self.shared(element, count, *view.sizes, axes=axes, name=name)
         return self._parts[view]
 
+    def check_pads(self) -> None:
+        """InputError if the plan pads a buffer that the kernel has not declared."""
+        names = [b.name for b in self._buffers if b.space is Space.SRAM]
+        for name in self._pads:
+            if name not in names:
+                raise mistake(f"no scratchpad buffer {name!r} to pad", *choose_from(name, names))
+
     def _declare(
-        self, space: Space, element: DType | str, shape: Shape, slots: int, name: str | None
+        self,
+        space: Space,
+        element: DType | str,
+        shape: Shape,
+        slots: int,
+        name: str | None,
+        pad_bytes: int = 0,
     ) -> Buffer:
         number = len(self._buffers)
         label = name or f"{space.name.lower()}{number}"
@@ -65,7 +95,12 @@ class Buffers:
         if min(shape, default=1) < 1 or slots < 1:
             raise mistake(f"buffer {label}: shape {shape} and slots {slots} must be positive")
         kind = _dtype(element)
-        buffer = Buffer(space, kind, shape, slots, label, queue, self._allocate)
+        pad = self._pads.get(label, pad_bytes) if space is Space.SRAM else 0
+        if pad < 0 or pad % kind.itemsize:
+            raise mistake(
+                f"buffer {label}: padding must be whole elements of {kind.itemsize} B, found {pad}"
+            )
+        buffer = Buffer(space, kind, shape, slots, label, queue, self._allocate, pad)
         self._buffers.append(buffer)
         return buffer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from npusim.core.dtypes import DType
@@ -25,8 +25,10 @@ _COPY, _MMA, _VECTOR = int(Kind.COPY), int(Kind.MMA), int(Kind.VECTOR)
 class Emitter(Buffers):
     """Writes instructions into a program, each for the core chosen last."""
 
-    def __init__(self, builder: Builder, room: Room, loops: Loops) -> None:
-        super().__init__(builder, room, loops)
+    def __init__(
+        self, builder: Builder, room: Room, loops: Loops, pads: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(builder, room, loops, pads)
         self._copies = builder.logs[_COPY]
         self._at(0)
         self._computed: dict[Any, tuple[int, Shape]] = {}

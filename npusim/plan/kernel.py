@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from npusim.graph.ops import operator
 from npusim.plan.claim import Claim
 from npusim.plan.grid import Splits
 from npusim.plan.hardware import Hardware
-from npusim.plan.mistakes import kernel_line
+from npusim.plan.mistakes import kernel_line, mistake
 from npusim.plan.operation import Operation
 
 if TYPE_CHECKING:
@@ -129,15 +129,27 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Use:
-    """A kernel and the choices a plan has made for it."""
+    """A kernel and the choices a plan has made for it; `pads` are bytes behind rows of buffers."""
 
     kernel: Kernel
     choices: Mapping[str, Any]
+    pads: Mapping[str, int] = field(default_factory=dict)
+
+    def padded(self, **bytes_by_buffer: int) -> Use:
+        """Rows of these scratchpad buffers so many bytes further apart than they are long.
+
+        `matmul().padded(b=64)`: what met in the banks of the scratchpad may then pass.
+        """
+        for name, size in bytes_by_buffer.items():
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                raise mistake(f"padded({name}=...) takes bytes, a whole number, found {size!r}")
+        return replace(self, pads={**self.pads, **bytes_by_buffer})
 
     def __repr__(self) -> str:
         """As it is written in a plan."""
         made = ", ".join(f"{name}={value!r}" for name, value in self.choices.items())
-        return f"{self.kernel.name}({made})"
+        pads = ", ".join(f"{name}={size}" for name, size in self.pads.items())
+        return f"{self.kernel.name}({made})" + (f".padded({pads})" if pads else "")
 
 
 def kernel(

@@ -121,7 +121,9 @@ def _emit_kernel(
     claim = decision.choice.claim
     room.begin(int(np.max(claim.sram_bytes)), int(np.max(claim.acc_bytes)))
     try:
-        kernel.emit(Tiles(builder, machine, room, loops), op, choices)
+        tiles = Tiles(builder, machine, room, loops, decision.pads)
+        kernel.emit(tiles, op, choices)
+        tiles.check_pads()
     except Unsuited as why:
         raise _explained(InputError(str(why)), graph, machine, decision) from None
     except InputError as error:

@@ -70,9 +70,11 @@ def _step(decision: Decision, names: Mapping[Kernel, str]) -> str:
     if decision.choice is None:
         return f"{subject}.host(because={_text(decision.reason)}),"
     made = ", ".join(f"{name}={_spelled(value)}" for name, value in decision.choices.items())
+    pads = ", ".join(f"{name}={size}" for name, size in decision.pads.items())
+    padded = f".padded({pads})" if pads else ""
     reason = unit.step.reason if unit.step else decision.reason
     why = f".because({_text(reason)})" if reason else ""
-    return f"{subject}.use({names[decision.choice.kernel]}({made})){why},"
+    return f"{subject}.use({names[decision.choice.kernel]}({made}){padded}){why},"
 
 
 def _kernel_names(decisions: Sequence[Decision]) -> dict[Kernel, str]:

@@ -40,6 +40,12 @@ class Decision:
         """Tiles and the like."""
         return self.choice.choices if self.choice else {}
 
+    @property
+    def pads(self) -> Mapping[str, int]:
+        """Bytes behind each row of the kernel's buffers, by name, where the plan asks for them."""
+        step = self.unit.step
+        return step.what.pads if self.choice and step and step.what else {}
+
 
 def select(
     graph: Graph, machine: Machine, plan: Plan, kernels: Sequence[Kernel], allow_host: bool = True

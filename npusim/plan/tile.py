@@ -132,8 +132,17 @@ class Slot:
                 f"{self.buffer.dtype}: a tile of {'x'.join(map(str, shape))} does not fit"
             )
         strides, step = [0] * len(shape), self.buffer.dtype.itemsize
-        for d in reversed(order or range(len(shape))):
+        inwards = [*(order or range(len(shape)))]
+        for d in reversed(inwards):
             strides[d], step = step, step * declared[d]
+            if d == inwards[-1]:
+                step += self.buffer.pad_bytes
+        if self.buffer.pad_bytes and step > self.buffer.slot_bytes:
+            raise mistake(
+                f"buffer {self.buffer.name} is padded behind rows of {declared[-1]}, and a piece "
+                f"whose dimension {inwards[-1]} is the fastest in memory has more rows",
+                "declare the buffer with its dimensions in the order of memory",
+            )
         return Tile(self, 0, shape, tuple(strides), max(len(shape) - 1, 0))
 
 
@@ -167,10 +176,13 @@ class Ring:
 class Buffer(Operand):
     """Room for tiles of up to `shape`, `slots` times, on every core that uses it.
 
-    Used as an operand it means the tile written last; slots = 2 is double buffering.
+    Used as an operand it means the tile written last; slots = 2 is double buffering. Rows of its
+    last dimension lie `pad_bytes` further apart than they are long.
     """
 
-    __slots__ = ("allocate", "dtype", "name", "queue", "rings", "shape", "slots", "space")
+    __slots__ = (
+        "allocate", "dtype", "name", "pad_bytes", "queue", "rings", "shape", "slots", "space",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -181,8 +193,10 @@ class Buffer(Operand):
         name: str,
         queue: int,
         allocate: Callable[[Buffer, int], Ring],
+        pad_bytes: int = 0,
     ) -> None:
         self.allocate = allocate
+        self.pad_bytes = pad_bytes
         self.space = space
         self.dtype = dtype
         self.shape = shape
@@ -193,8 +207,8 @@ class Buffer(Operand):
 
     @property
     def slot_bytes(self) -> int:
-        """Bytes of one slot."""
-        return prod(self.shape) * self.dtype.itemsize
+        """Bytes of one slot, padding included."""
+        return prod(self.shape) * self.dtype.itemsize + prod(self.shape[:-1]) * self.pad_bytes
 
     def ring(self, core: int) -> Ring:
         """Its slots on one core; allocated on first use."""
@@ -219,7 +233,8 @@ class Buffer(Operand):
     def __repr__(self) -> str:
         """Like `a: 2 x 128x512 bf16 sram`."""
         shape = "x".join(map(str, self.shape))
-        return f"{self.name}: {self.slots} x {shape} {self.dtype} {self.space.name.lower()}"
+        padded = f", rows padded by {self.pad_bytes} B" if self.pad_bytes else ""
+        return f"{self.name}: {self.slots} x {shape} {self.dtype} {self.space.name.lower()}{padded}"
 
 
 def _bounds(index: Index, size: int) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ split deal ahead       who does what, and what is fetched while something else i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -36,8 +36,15 @@ _Here = tuple[int, list[int]]
 class Tiles(Emitter):
     """One kernel at work: emits instructions for the core that `split` or `deal` has chosen."""
 
-    def __init__(self, builder: Builder, machine: Machine, room: Room, loops: Loops) -> None:
-        super().__init__(builder, room, loops)
+    def __init__(
+        self,
+        builder: Builder,
+        machine: Machine,
+        room: Room,
+        loops: Loops,
+        pads: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(builder, room, loops, pads)
         self.machine = machine
 
     def store(

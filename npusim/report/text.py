@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from npusim.measure.result import Result
 from npusim.report import caching, summary, whatif
+from npusim.report.conflicts import conflicts
 from npusim.report.layers import layer_table
 from npusim.report.table import Table, fitted, lines
 
@@ -23,7 +24,10 @@ def parts(result: Result, full: bool) -> Iterator[Part]:
     yield from summary.totals(result)
     yield from caching.sentence(result)
     yield from summary.checks(result)
-    for table in (caching.table(result), summary.claims(result), summary.fallbacks(result)):
+    tables = (
+        caching.table(result), summary.claims(result), conflicts(result), summary.fallbacks(result)
+    )  # fmt: skip
+    for table in tables:
         if table is not None:
             yield ""
             yield table

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+TEXT = (CHECKOUT / "docs" / "assumptions.md").read_text("utf-8")
 
 
 def test_no_number_is_given_twice():
-    assert len(set(written())) == len(written()) > 30
+    numbers = re.findall(r"^- \*\*(A\d+)\.", TEXT, re.MULTILINE)
+    assert len(set(numbers)) == len(numbers) > 30
 
 
 def test_the_code_cites_each_of_them():
@@ -24,5 +26,5 @@ def test_the_code_cites_each_of_them():
 
 
 def written() -> list[str]:
-    text = (CHECKOUT / "docs" / "assumptions.md").read_text("utf-8")
-    return re.findall(r"^- \*\*(A\d+)\.", text, re.MULTILINE)
+    """Those that hold: the ones that were replaced are no longer cited."""
+    return re.findall(r"^- \*\*(A\d+)\.(?!\*\* Replaced)", TEXT, re.MULTILINE)

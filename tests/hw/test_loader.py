@@ -57,7 +57,8 @@ def test_shipped_machines_are_what_they_claim():
             "      sram: {size_bytes: 64 KiB, bnaks: 8, bank_width_bytes: 16, latency_cycles: 3}\n"
             "                                 ^\n"
             "  nearest: banks\n"
-            "  allowed: bank_width_bytes, banks, latency_cycles, size_bytes",
+            "  allowed: bank_width_bytes, banks, interleave_words, latency_cycles, ports, "
+            "size_bytes, stream_entries, swizzle",
         ),
         (
             "  clock_hz: 800 MHz\n",

@@ -75,7 +75,8 @@ def test_what_is_set_is_assumed_unless_it_says_otherwise(small):
             "    core.sram.bnaks=64\n"
             "              ^\n"
             "  nearest: banks\n"
-            "  allowed: bank_width_bytes, banks, latency_cycles, size_bytes",
+            "  allowed: bank_width_bytes, banks, interleave_words, latency_cycles, ports, "
+            "size_bytes, stream_entries, swizzle",
         ),
         (
             "core.sarm.banks=64",

@@ -23,6 +23,7 @@ def array(npu, dataflow="ws", overlap="pipelined", rows=128, columns=128, more=(
         f"core.matrix.columns={columns}",
         f"core.matrix.dataflow={DATAFLOWS[dataflow]}",
         f"core.matrix.fold_overlap={overlap}",
+        "core.sram.ports=unlimited",
         *more,
     )
 

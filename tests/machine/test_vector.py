@@ -116,7 +116,7 @@ def test_instructions_follow_each_other_without_a_gap(bench):
 
 
 def test_matrix_and_vector_unit_work_side_by_side(bench):
-    b = bench("core.sequencer.dispatch_cycles=0")
+    b = bench("core.sequencer.dispatch_cycles=0", "core.sram.ports=unlimited")
     product, sums = b.mma(512, 128, 128), b.add(64, 256)
     seen = b.run()
     assert seen.starts(product) == seen.starts(sums) == 0
