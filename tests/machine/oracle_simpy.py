@@ -19,11 +19,12 @@ import numpy as np
 import simpy
 
 from npusim.hw.machine import Machine
-from npusim.machine import dma, dram, host, network, path, requests, state, timing
+from npusim.machine import dma, dram, host, meeting, network, path, requests, state, timing
 from npusim.machine.cache.flush import flush as flush_cache
 from npusim.machine.dram.detailed import interface as controllers
 from npusim.machine.dram.mapping import locate
 from npusim.machine.in_flight import with_results_in_flight
+from npusim.machine.layouts import conflicts
 from npusim.machine.order import stream_rows
 from npusim.machine.timeline import Timeline
 from npusim.machine.units import costs
@@ -113,8 +114,10 @@ class Oracle:
         depth = self.core.sequencer.queue_depth
         self.room = [simpy.Resource(self.env, depth) for _ in self.streams]
         self.next_issue = [0] * machine.cores
-        self.copying_until = [0] * machine.cores
-        self.fetching = [dict.fromkeys(Unit, (0, 0)) for _ in range(machine.cores)]
+        self.layout = conflicts(program, machine, self.costs.busy)
+        #: What units of each core ask of its banks, until when, and what they owe: as scratchpads
+        #: see it. Nothing else in this table is used here.
+        self.cores = units["cores"]
         self.commands = units["d"], units["k"], units["ks"]
         self.agenda = [inf] * machine.dram.channels
         self.asked: dict[int, Asked] = {}
@@ -206,15 +209,14 @@ class Oracle:
             return
         joined = self.free_at[number] == now and now > 0
         cycles = int(cost.busy[i])
-        demand = int(cost.fetch[i]) // max(cycles, 1)
-        beside = sum(rate for rate, until in self.fetching[core].values() if until > now)
-        copying = self.core.dma.port_bytes_per_cycle * (self.copying_until[core] > now)
-        granted = _share(demand, [beside, copying], self.core.sram.bandwidth_bytes_per_cycle)
-        if granted < demand:
-            self.stretch[i] = -(-cycles * demand // granted) - cycles
+        own, mine = int(self.layout.stretch[i]), int(self.layout.pattern[i])
+        longer = own + self.beside(core, unit, cycles + own, mine)
         fill = 0 if joined else int(cost.fill[i])
-        self.free_at[number] = now + (fill + cycles + int(self.stretch[i])) * self.cycle
-        self.fetching[core][unit] = granted, self.free_at[number]
+        longer += 0 if joined else int(self.layout.load_stretch[i])
+        self.stretch[i] = longer
+        self.free_at[number] = now + (fill + cycles + longer) * self.cycle
+        self.cores[core, state.C_PATTERN + unit] = mine
+        self.cores[core, state.C_UNTIL + unit] = self.free_at[number]
         self.end[i] = self.free_at[number] + int(cost.tail[i]) * self.cycle
 
     # ------------------------------------------------------------ requests
@@ -268,7 +270,7 @@ class Oracle:
         window = self.core.dma.outstanding_requests
         name = number * window + self.sent[number] % window  # its place in the window
         self.sent[number] += 1
-        way = (size, row, table, core, self.banks(core))
+        way = (size, row, table, core)
         source, target = table[row, dma.FROM], table[row, dma.TO]
         into, queue = path.target_address(far, near, row, table), table[row, dma.QUEUE]
         node_read, node_written = (
@@ -276,7 +278,6 @@ class Oracle:
         )
 
         def land(tick: int) -> None:
-            self.copying_until[core] = max(self.copying_until[core], tick)
             landed.succeed(int(tick))
 
         def write(t: int, waited: int, why: int) -> None:
@@ -291,16 +292,17 @@ class Oracle:
             if target == dma.DRAM:
                 write(*came)
             else:
-                land(self.pass_on(path.deposit, issue, *came, into, -1, *way)[0])
+                land(self.pass_on(path.deposit, self.env.now, issue, *came, into, -1, *way)[0])
 
         if self.units["k"] is None or dma.DRAM not in (source, target):
-            land(self.pass_on(requests._transfer, issue, far, near, *way)[0])
+            given = self.env.now, issue, far, near, size, row, table, self.units["rows"], core
+            land(self.pass_on(requests._transfer, *given)[0])
         elif source == dma.DRAM:
             asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
             self.ask(name, asked, far, size, False, read)
         else:
             begin = path.source_address(far, near, row, table)
-            write(*self.pass_on(path.fetch, issue, begin, *way))
+            write(*self.pass_on(path.fetch, self.env.now, issue, begin, *way))
 
     def ask(
         self,
@@ -366,17 +368,29 @@ class Oracle:
                 yield far + done, near + done, size
                 done += size
 
-    def banks(self, core: int) -> int:
-        """Bytes per cycle that the banks have left for copies: a third at least."""
-        whole = self.core.sram.bandwidth_bytes_per_cycle
-        busy = sum(rate for rate, until in self.fetching[core].values() if until > self.env.now)
-        return max(whole - busy, whole // 3)
+    def beside(self, core: int, unit: Unit, cycles: int, mine: int) -> int:
+        """Cycles more because of the other unit, and what this one has lost to others before."""
+        owes, other = self.cores[core, state.C_DEBT :], 1 - int(unit)
+        paid, owes[unit] = divmod(int(owes[unit]), meeting.UNIT)
+        theirs = int(self.cores[core, state.C_PATTERN + other])
+        until = int(self.cores[core, state.C_UNTIL + other])
+        window = (until - self.env.now) // self.cycle
+        if window <= 0 or mine < 0 or theirs < 0:
+            return paid
+        factors = self.factors(theirs, mine)
+        if cycles * factors[1] <= window * meeting.UNIT:
+            more = cycles * factors[1] // meeting.UNIT - cycles
+        else:
+            more = window - window * meeting.UNIT // factors[1]
+        together = min(window, cycles + more) * meeting.UNIT
+        owes[other] += together - together * meeting.UNIT // factors[0]
+        return paid + more
 
-
-def _share(mine: int, others: list[int], whole: int) -> int:
-    """What is left for one demand when the others have got theirs, the smallest first."""
-    waiting = len(others) + 1
-    for other in sorted(others):
-        whole -= min(other, whole // waiting)
-        waiting -= 1
-    return max(min(mine, whole), 1)
+    def factors(self, first: int, second: int) -> tuple[int, int]:
+        """By what two patterns slow each other down."""
+        found, tables = np.zeros(3, np.int64), self.layout.tables
+        meeting.beside(
+            first, second, tables.patterns, tables.members, tables.loads,
+            self.core.sram.stream_entries, found,
+        )  # fmt: skip
+        return int(found[0]), int(found[1])
