@@ -19,15 +19,16 @@ import numpy as np
 import simpy
 
 from npusim.hw.machine import Machine
-from npusim.machine import dma, dram, host, network, path, requests, state, timing
+from npusim.machine import dma, dram, engine, host, network, path, requests, state, timing
 from npusim.machine.cache.flush import flush as flush_cache
 from npusim.machine.dram.detailed import interface as controllers
 from npusim.machine.dram.mapping import locate
 from npusim.machine.in_flight import with_results_in_flight
+from npusim.machine.meeting import UNIT, recalled
 from npusim.machine.order import stream_rows
 from npusim.machine.timeline import Timeline
 from npusim.machine.units import costs
-from npusim.program.kinds import RANK, Kind, Unit
+from npusim.program.kinds import RANK, Kind
 from npusim.program.program import Program
 
 #: Of events at one tick: completions, then hand-outs, then starts and requests; each by number.
@@ -42,14 +43,14 @@ def both(
     program: Program, machine: Machine, rows: Mapping[int, np.ndarray] | None = None
 ) -> tuple[Timeline, Oracle]:
     """The engine's timeline, and the oracle's, which is given the same idle units."""
-    engine, units = timing.simulate, {}
+    simulate, units = timing.simulate, {}
 
     def record(*given: Any) -> int:
         copies = (value.copy() if isinstance(value, np.ndarray) else value for value in given)
         units.update(
-            zip(signature(getattr(engine, "py_func", engine)).parameters, copies, strict=True)
+            zip(signature(getattr(simulate, "py_func", simulate)).parameters, copies, strict=True)
         )
-        return engine(*given)
+        return simulate(*given)
 
     with patch.object(timing, "simulate", record):
         timeline = timing.time_program(program, machine, rows)
@@ -60,11 +61,11 @@ def differences(
     program: Program, machine: Machine, rows: Mapping[int, np.ndarray] | None = None
 ) -> list[str]:
     """The columns in which engine and oracle differ."""
-    engine, other = both(program, machine, rows)
+    first, other = both(program, machine, rows)
     found = [
-        name for name in TIMES if not np.array_equal(getattr(engine, name), getattr(other, name))
+        name for name in TIMES if not np.array_equal(getattr(first, name), getattr(other, name))
     ]
-    return found + ["ticks"] * (engine.ticks != other.ticks)
+    return found + ["ticks"] * (first.ticks != other.ticks)
 
 
 class Moment(simpy.Event):
@@ -113,8 +114,6 @@ class Oracle:
         depth = self.core.sequencer.queue_depth
         self.room = [simpy.Resource(self.env, depth) for _ in self.streams]
         self.next_issue = [0] * machine.cores
-        self.copying_until = [0] * machine.cores
-        self.fetching = [dict.fromkeys(Unit, (0, 0)) for _ in range(machine.cores)]
         self.commands = units["d"], units["k"], units["ks"]
         self.agenda = [inf] * machine.dram.channels
         self.asked: dict[int, Asked] = {}
@@ -197,7 +196,7 @@ class Oracle:
 
     def compute(self, i: int, number: int) -> None:
         """A compute unit or the host takes an instruction now."""
-        now, cost, unit = self.env.now, self.costs, self.streams[number].unit
+        now, cost = self.env.now, self.costs
         core, row = self.streams[number].core, int(self.program.instructions.row[i])
         if core < 0:
             given = now, row, self.units["phases"], self.units["f"], self.units["fs"]
@@ -205,17 +204,34 @@ class Oracle:
             self.free_at[number], self.end[i] = free, end
             return
         joined = self.free_at[number] == now and now > 0
-        cycles = int(cost.busy[i])
-        demand = int(cost.fetch[i]) // max(cycles, 1)
-        beside = sum(rate for rate, until in self.fetching[core].values() if until > now)
-        copying = self.core.dma.port_bytes_per_cycle * (self.copying_until[core] > now)
-        granted = _share(demand, [beside, copying], self.core.sram.bandwidth_bytes_per_cycle)
-        if granted < demand:
-            self.stretch[i] = -(-cycles * demand // granted) - cycles
-        fill = 0 if joined else int(cost.fill[i])
-        self.free_at[number] = now + (fill + cycles + int(self.stretch[i])) * self.cycle
-        self.fetching[core][unit] = granted, self.free_at[number]
+        self.stretch[i] = self.meet(i, core, int(self.streams[number].unit))
+        if not joined:
+            self.stretch[i] += self.units["work"][i, state.W_LOAD_STRETCH]
+        cycles = int(cost.busy[i] + self.stretch[i]) + (0 if joined else int(cost.fill[i]))
+        self.free_at[number] = now + cycles * self.cycle
+        self.units["cores"][core, state.C_UNTIL + int(self.streams[number].unit)] = self.free_at[
+            number
+        ]
         self.end[i] = self.free_at[number] + int(cost.tail[i]) * self.cycle
+
+    def meet(self, i: int, core: int, unit: int) -> int:
+        """Cycles by which operands wait for banks: their own, the other unit's, those owed."""
+        work, mine = self.units["work"][i], self.units["cores"][core]
+        other, stretch = 1 - unit, int(work[state.W_STRETCH])
+        owed = int(mine[state.C_DEBT + unit]) // UNIT
+        mine[state.C_DEBT + unit] -= owed * UNIT
+        pattern, beside = work[state.W_PATTERN], mine[state.C_PATTERN + other]
+        window = (int(mine[state.C_UNTIL + other]) - self.env.now) // self.cycle
+        if window > 0 and min(pattern, beside) >= 0:
+            tables = (self.units[name] for name in ("patterns", "members", "loads", "memo"))
+            k = recalled(beside, pattern, *tables, self.units["p"].ahead)
+            _, theirs, ours = self.units["memo"][k, :3].tolist()
+            cycles = int(work[state.W_BUSY]) + stretch
+            stretch += engine._longer(cycles, window, ours)
+            both_work = min(window, int(work[state.W_BUSY]) + stretch)
+            mine[state.C_DEBT + other] += both_work * UNIT - both_work * UNIT * UNIT // theirs
+        mine[state.C_PATTERN + unit] = pattern
+        return stretch + owed
 
     # ------------------------------------------------------------ requests
 
@@ -268,7 +284,8 @@ class Oracle:
         window = self.core.dma.outstanding_requests
         name = number * window + self.sent[number] % window  # its place in the window
         self.sent[number] += 1
-        way = (size, row, table, core, self.banks(core))
+        way = size, row, table
+        many, every = int(table[row, dma.MANY]), self.units["rows"]
         source, target = table[row, dma.FROM], table[row, dma.TO]
         into, queue = path.target_address(far, near, row, table), table[row, dma.QUEUE]
         node_read, node_written = (
@@ -276,7 +293,6 @@ class Oracle:
         )
 
         def land(tick: int) -> None:
-            self.copying_until[core] = max(self.copying_until[core], tick)
             landed.succeed(int(tick))
 
         def write(t: int, waited: int, why: int) -> None:
@@ -291,16 +307,21 @@ class Oracle:
             if target == dma.DRAM:
                 write(*came)
             else:
-                land(self.pass_on(path.deposit, issue, *came, into, -1, *way)[0])
+                moment = self.env.now, issue, *came
+                if many > 0:
+                    land(self.pass_on(path.deposit_all, *moment, *way, every, core)[0])
+                else:
+                    land(self.pass_on(path.deposit, *moment, into, -1, *way, core)[0])
 
         if self.units["k"] is None or dma.DRAM not in (source, target):
-            land(self.pass_on(requests._transfer, issue, far, near, *way)[0])
+            given = self.env.now, issue, far, near, *way, every, core
+            land(self.pass_on(requests._transfer, *given)[0])
         elif source == dma.DRAM:
             asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
             self.ask(name, asked, far, size, False, read)
         else:
             begin = path.source_address(far, near, row, table)
-            write(*self.pass_on(path.fetch, issue, begin, *way))
+            write(*self.pass_on(path.fetch, issue, issue, begin, *way, core))
 
     def ask(
         self,
@@ -365,18 +386,3 @@ class Oracle:
                 size = min(line[dma.RUN] - done, most - (far + done) % most)
                 yield far + done, near + done, size
                 done += size
-
-    def banks(self, core: int) -> int:
-        """Bytes per cycle that the banks have left for copies: a third at least."""
-        whole = self.core.sram.bandwidth_bytes_per_cycle
-        busy = sum(rate for rate, until in self.fetching[core].values() if until > self.env.now)
-        return max(whole - busy, whole // 3)
-
-
-def _share(mine: int, others: list[int], whole: int) -> int:
-    """What is left for one demand when the others have got theirs, the smallest first."""
-    waiting = len(others) + 1
-    for other in sorted(others):
-        whole -= min(other, whole // waiting)
-        waiting -= 1
-    return max(min(mine, whole), 1)
