@@ -80,7 +80,7 @@ def test_cold_sealed_and_edited(run_unprivileged, install, tmp_path):
     lines, compiled = command(python, install, "warmup")
     first, kept = (line.split() for line in lines)
     assert first[1] == kept[1] and compiled >= int(first[1]) > 0
-    assert missing(python) == {"npusim.machine.links.route"}  # which only data sheets ask
+    assert missing(python) == set()
     assert lines[1].split()[-1].startswith(str(temporary))
     assert command(python, install, "warmup")[1] == 0
     ran, compiled = command(python, install, *TIMED, out)

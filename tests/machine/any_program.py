@@ -22,7 +22,7 @@ MOVES = (
     ("shared", "shared"), ("dram", "shared"), ("acc", "dram"),
 )  # fmt: skip
 #: Everything that a step can be; the rows of a gather lie in DRAM or in shared SRAM.
-WORK = ("copy", "gather", "mma", "vector", "host")
+WORK = ("copy", "gather", "multicast", "mma", "vector", "host")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Step:
         """Names the stream that the step goes to."""
         if self.what == "host":
             return ("host",)
-        copies = self.what in ("copy", "gather")
+        copies = self.what in ("copy", "gather", "multicast")
         return self.core % cores, self.queue % queues if copies else self.what
 
 
@@ -132,11 +132,15 @@ def kinds(program: Any) -> set[str]:
         found.add(" to ".join(ends))
         if program.copies.index[row] >= 0:
             found.add("gather")
+        if len(program.multicasts.of(row)):
+            found.add("multicast")
     return found
 
 
 #: What `kinds` finds in enough drawn programs on a machine with several cores.
-ALL_KINDS = {"copy", "mma", "vector", "host", "gather"} | {" to ".join(move) for move in MOVES}
+ALL_KINDS = {"copy", "mma", "vector", "host", "gather", "multicast"} | {
+    " to ".join(move) for move in MOVES
+}
 
 
 def _place(b: Any, name: str, step: Step, core: int) -> int:
@@ -166,6 +170,15 @@ def _gather(b: Any, step: Step, core: int) -> Emitter:
     return lambda after: b.copy(found, table, index, core=core, queue=queue, after=after)
 
 
+def _multicast(b: Any, step: Step, core: int) -> Emitter:
+    """One tile for a core and for up to three others."""
+    source = _place(b, ("dram", "shared", "sram")[step.option % 3], step, core)
+    cores = [(core + k) % b.machine.cores for k in range(min(b.machine.cores, 2 + step.option % 3))]
+    to, *more = (b.sram(step.rows, step.width, kind="uint8", core=owner) for owner in cores)
+    unit, many = 2 + step.queue % b.queues, b.builder.multicast(more)
+    return lambda after: b.emit(core, unit, Kind.COPY, to, source, -1, many, after=after)
+
+
 def _mma(b: Any, step: Step, core: int) -> Emitter:
     """Products of one fold and of several, either operand named stationary."""
     m, n, k = 4 * step.rows, 1 + 40 * step.option, 1 + step.width // 4
@@ -190,4 +203,7 @@ def _host(b: Any, step: Step, core: int) -> Emitter:
     return lambda after: b.host([x], [y], elements=step.rows, after=after)
 
 
-_ISSUERS = {"copy": _copy, "gather": _gather, "mma": _mma, "vector": _vector, "host": _host}
+_ISSUERS = {
+    "copy": _copy, "gather": _gather, "multicast": _multicast, "mma": _mma, "vector": _vector,
+    "host": _host,
+}  # fmt: skip

@@ -19,16 +19,16 @@ import numpy as np
 import simpy
 
 from npusim.hw.machine import Machine
-from npusim.machine import dma, dram, host, meeting, network, path, requests, state, timing
+from npusim.machine import dma, dram, engine, host, network, path, requests, state, timing
 from npusim.machine.cache.flush import flush as flush_cache
 from npusim.machine.dram.detailed import interface as controllers
 from npusim.machine.dram.mapping import locate
 from npusim.machine.in_flight import with_results_in_flight
-from npusim.machine.layouts import conflicts
+from npusim.machine.meeting import UNIT, recalled
 from npusim.machine.order import stream_rows
 from npusim.machine.timeline import Timeline
 from npusim.machine.units import costs
-from npusim.program.kinds import RANK, Kind, Unit
+from npusim.program.kinds import RANK, Kind
 from npusim.program.program import Program
 
 #: Of events at one tick: completions, then hand-outs, then starts and requests; each by number.
@@ -43,14 +43,14 @@ def both(
     program: Program, machine: Machine, rows: Mapping[int, np.ndarray] | None = None
 ) -> tuple[Timeline, Oracle]:
     """The engine's timeline, and the oracle's, which is given the same idle units."""
-    engine, units = timing.simulate, {}
+    simulate, units = timing.simulate, {}
 
     def record(*given: Any) -> int:
         copies = (value.copy() if isinstance(value, np.ndarray) else value for value in given)
         units.update(
-            zip(signature(getattr(engine, "py_func", engine)).parameters, copies, strict=True)
+            zip(signature(getattr(simulate, "py_func", simulate)).parameters, copies, strict=True)
         )
-        return engine(*given)
+        return simulate(*given)
 
     with patch.object(timing, "simulate", record):
         timeline = timing.time_program(program, machine, rows)
@@ -61,11 +61,11 @@ def differences(
     program: Program, machine: Machine, rows: Mapping[int, np.ndarray] | None = None
 ) -> list[str]:
     """The columns in which engine and oracle differ."""
-    engine, other = both(program, machine, rows)
+    first, other = both(program, machine, rows)
     found = [
-        name for name in TIMES if not np.array_equal(getattr(engine, name), getattr(other, name))
+        name for name in TIMES if not np.array_equal(getattr(first, name), getattr(other, name))
     ]
-    return found + ["ticks"] * (engine.ticks != other.ticks)
+    return found + ["ticks"] * (first.ticks != other.ticks)
 
 
 class Moment(simpy.Event):
@@ -114,10 +114,6 @@ class Oracle:
         depth = self.core.sequencer.queue_depth
         self.room = [simpy.Resource(self.env, depth) for _ in self.streams]
         self.next_issue = [0] * machine.cores
-        self.layout = conflicts(program, machine, self.costs.busy)
-        #: What units of each core ask of its banks, until when, and what they owe: as scratchpads
-        #: see it. Nothing else in this table is used here.
-        self.cores = units["cores"]
         self.commands = units["d"], units["k"], units["ks"]
         self.agenda = [inf] * machine.dram.channels
         self.asked: dict[int, Asked] = {}
@@ -200,7 +196,7 @@ class Oracle:
 
     def compute(self, i: int, number: int) -> None:
         """A compute unit or the host takes an instruction now."""
-        now, cost, unit = self.env.now, self.costs, self.streams[number].unit
+        now, cost = self.env.now, self.costs
         core, row = self.streams[number].core, int(self.program.instructions.row[i])
         if core < 0:
             given = now, row, self.units["phases"], self.units["f"], self.units["fs"]
@@ -208,16 +204,34 @@ class Oracle:
             self.free_at[number], self.end[i] = free, end
             return
         joined = self.free_at[number] == now and now > 0
-        cycles = int(cost.busy[i])
-        own, mine = int(self.layout.stretch[i]), int(self.layout.pattern[i])
-        longer = own + self.beside(core, unit, cycles + own, mine)
-        fill = 0 if joined else int(cost.fill[i])
-        longer += 0 if joined else int(self.layout.load_stretch[i])
-        self.stretch[i] = longer
-        self.free_at[number] = now + (fill + cycles + longer) * self.cycle
-        self.cores[core, state.C_PATTERN + unit] = mine
-        self.cores[core, state.C_UNTIL + unit] = self.free_at[number]
+        self.stretch[i] = self.meet(i, core, int(self.streams[number].unit))
+        if not joined:
+            self.stretch[i] += self.units["work"][i, state.W_LOAD_STRETCH]
+        cycles = int(cost.busy[i] + self.stretch[i]) + (0 if joined else int(cost.fill[i]))
+        self.free_at[number] = now + cycles * self.cycle
+        self.units["cores"][core, state.C_UNTIL + int(self.streams[number].unit)] = self.free_at[
+            number
+        ]
         self.end[i] = self.free_at[number] + int(cost.tail[i]) * self.cycle
+
+    def meet(self, i: int, core: int, unit: int) -> int:
+        """Cycles by which operands wait for banks: their own, the other unit's, those owed."""
+        work, mine = self.units["work"][i], self.units["cores"][core]
+        other, stretch = 1 - unit, int(work[state.W_STRETCH])
+        owed = int(mine[state.C_DEBT + unit]) // UNIT
+        mine[state.C_DEBT + unit] -= owed * UNIT
+        pattern, beside = work[state.W_PATTERN], mine[state.C_PATTERN + other]
+        window = (int(mine[state.C_UNTIL + other]) - self.env.now) // self.cycle
+        if window > 0 and min(pattern, beside) >= 0:
+            tables = (self.units[name] for name in ("patterns", "members", "loads", "memo"))
+            k = recalled(beside, pattern, *tables, self.units["p"].ahead)
+            _, theirs, ours = self.units["memo"][k, :3].tolist()
+            cycles = int(work[state.W_BUSY]) + stretch
+            stretch += engine._longer(cycles, window, ours)
+            both_work = min(window, int(work[state.W_BUSY]) + stretch)
+            mine[state.C_DEBT + other] += both_work * UNIT - both_work * UNIT * UNIT // theirs
+        mine[state.C_PATTERN + unit] = pattern
+        return stretch + owed
 
     # ------------------------------------------------------------ requests
 
@@ -270,7 +284,8 @@ class Oracle:
         window = self.core.dma.outstanding_requests
         name = number * window + self.sent[number] % window  # its place in the window
         self.sent[number] += 1
-        way = (size, row, table, core)
+        way = size, row, table
+        many, every = int(table[row, dma.MANY]), self.units["rows"]
         source, target = table[row, dma.FROM], table[row, dma.TO]
         into, queue = path.target_address(far, near, row, table), table[row, dma.QUEUE]
         node_read, node_written = (
@@ -292,17 +307,21 @@ class Oracle:
             if target == dma.DRAM:
                 write(*came)
             else:
-                land(self.pass_on(path.deposit, self.env.now, issue, *came, into, -1, *way)[0])
+                moment = self.env.now, issue, *came
+                if many > 0:
+                    land(self.pass_on(path.deposit_all, *moment, *way, every, core)[0])
+                else:
+                    land(self.pass_on(path.deposit, *moment, into, -1, *way, core)[0])
 
         if self.units["k"] is None or dma.DRAM not in (source, target):
-            given = self.env.now, issue, far, near, size, row, table, self.units["rows"], core
+            given = self.env.now, issue, far, near, *way, every, core
             land(self.pass_on(requests._transfer, *given)[0])
         elif source == dma.DRAM:
             asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
             self.ask(name, asked, far, size, False, read)
         else:
             begin = path.source_address(far, near, row, table)
-            write(*self.pass_on(path.fetch, self.env.now, issue, begin, *way))
+            write(*self.pass_on(path.fetch, issue, issue, begin, *way, core))
 
     def ask(
         self,
@@ -367,30 +386,3 @@ class Oracle:
                 size = min(line[dma.RUN] - done, most - (far + done) % most)
                 yield far + done, near + done, size
                 done += size
-
-    def beside(self, core: int, unit: Unit, cycles: int, mine: int) -> int:
-        """Cycles more because of the other unit, and what this one has lost to others before."""
-        owes, other = self.cores[core, state.C_DEBT :], 1 - int(unit)
-        paid, owes[unit] = divmod(int(owes[unit]), meeting.UNIT)
-        theirs = int(self.cores[core, state.C_PATTERN + other])
-        until = int(self.cores[core, state.C_UNTIL + other])
-        window = (until - self.env.now) // self.cycle
-        if window <= 0 or mine < 0 or theirs < 0:
-            return paid
-        factors = self.factors(theirs, mine)
-        if cycles * factors[1] <= window * meeting.UNIT:
-            more = cycles * factors[1] // meeting.UNIT - cycles
-        else:
-            more = window - window * meeting.UNIT // factors[1]
-        together = min(window, cycles + more) * meeting.UNIT
-        owes[other] += together - together * meeting.UNIT // factors[0]
-        return paid + more
-
-    def factors(self, first: int, second: int) -> tuple[int, int]:
-        """By what two patterns slow each other down."""
-        found, tables = np.zeros(3, np.int64), self.layout.tables
-        meeting.beside(
-            first, second, tables.patterns, tables.members, tables.loads,
-            self.core.sram.stream_entries, found,
-        )  # fmt: skip
-        return int(found[0]), int(found[1])
