@@ -84,7 +84,7 @@ def refresh_if_due(t: int, base: int, which: int, p: DramParams, s: Ints) -> Non
 
 @jit
 def _refresh(now: int, base: int, which: int, p: DramParams, s: Ints) -> None:
-    """All refreshes due by now; each closes the rows, once those opened before may be closed (A24)."""
+    """All refreshes due by now; each closes the rows, once older ones may be closed (A24)."""
     lane = base + p.at_lanes + which * LANE
     missed = (now - s[lane + REFRESH]) // p.refi
     due = s[lane + REFRESH] + missed * p.refi
