@@ -19,11 +19,12 @@ import numpy as np
 import simpy
 
 from npusim.hw.machine import Machine
-from npusim.machine import dma, dram, host, network, path, requests, state, timing
+from npusim.machine import dma, dram, host, meeting, network, path, requests, state, timing
 from npusim.machine.cache.flush import flush as flush_cache
 from npusim.machine.dram.detailed import interface as controllers
 from npusim.machine.dram.mapping import locate
 from npusim.machine.in_flight import with_results_in_flight
+from npusim.machine.meeting import UNIT
 from npusim.machine.order import stream_rows
 from npusim.machine.timeline import Timeline
 from npusim.machine.units import costs
@@ -113,8 +114,6 @@ class Oracle:
         depth = self.core.sequencer.queue_depth
         self.room = [simpy.Resource(self.env, depth) for _ in self.streams]
         self.next_issue = [0] * machine.cores
-        self.copying_until = [0] * machine.cores
-        self.fetching = [dict.fromkeys(Unit, (0, 0)) for _ in range(machine.cores)]
         self.commands = units["d"], units["k"], units["ks"]
         self.agenda = [inf] * machine.dram.channels
         self.asked: dict[int, Asked] = {}
@@ -205,17 +204,39 @@ class Oracle:
             self.free_at[number], self.end[i] = free, end
             return
         joined = self.free_at[number] == now and now > 0
-        cycles = int(cost.busy[i])
-        demand = int(cost.fetch[i]) // max(cycles, 1)
-        beside = sum(rate for rate, until in self.fetching[core].values() if until > now)
-        copying = self.core.dma.port_bytes_per_cycle * (self.copying_until[core] > now)
-        granted = _share(demand, [beside, copying], self.core.sram.bandwidth_bytes_per_cycle)
-        if granted < demand:
-            self.stretch[i] = -(-cycles * demand // granted) - cycles
-        fill = 0 if joined else int(cost.fill[i])
-        self.free_at[number] = now + (fill + cycles + int(self.stretch[i])) * self.cycle
-        self.fetching[core][unit] = granted, self.free_at[number]
+        length, self.stretch[i] = int(cost.busy[i]), self.waits(i, core, unit)
+        if not joined:
+            length += int(cost.fill[i])
+            self.stretch[i] += self.units["work"][i, state.W_LOAD_STRETCH]
+        self.free_at[number] = now + (length + int(self.stretch[i])) * self.cycle
+        self.units["cores"][core, state.C_UNTIL + unit] = self.free_at[number]
         self.end[i] = self.free_at[number] + int(cost.tail[i]) * self.cycle
+
+    def waits(self, i: int, core: int, unit: Unit) -> int:
+        """Cycles that an instruction waits for banks: for its own operands, for the other unit
+        while that works too, and those that its unit lost to others and has not made up for."""
+        line, work = self.units["cores"][core], self.units["work"][i].tolist()
+        late, line[state.C_DEBT + unit] = divmod(int(line[state.C_DEBT + unit]), UNIT)
+        other = Unit.VECTOR if unit is Unit.MATRIX else Unit.MATRIX
+        there, mine = int(line[state.C_PATTERN + other]), work[state.W_PATTERN]
+        line[state.C_PATTERN + unit] = mine
+        together = (int(line[state.C_UNTIL + other]) - self.env.now) // self.cycle
+        takes = work[state.W_BUSY] + work[state.W_STRETCH]
+        if together > 0 and min(there, mine) >= 0:
+            slow_there, slow_mine = self.meet(there, mine)
+            done = together * UNIT // slow_mine  # of this, until the other unit is done
+            slowly = takes * slow_mine <= together * UNIT
+            takes = takes * slow_mine // UNIT if slowly else together + takes - done
+            together = min(together, takes)
+            line[state.C_DEBT + other] += UNIT * together - UNIT * UNIT * together // slow_there
+        return int(takes - work[state.W_BUSY] + late)
+
+    def meet(self, first: int, second: int) -> list[int]:
+        """By what factors, in parts of UNIT, two patterns in the banks slow each other down."""
+        tables = (self.units[name] for name in ("patterns", "members", "loads"))
+        found = np.zeros(3, np.int64)
+        meeting.beside(first, second, *tables, self.core.sram.stream_entries, found)
+        return found[:2].tolist()
 
     # ------------------------------------------------------------ requests
 
@@ -264,11 +285,11 @@ class Oracle:
         self, landed: simpy.Event, number: int, issue: int, far: int, near: int, size: int, row: int
     ) -> None:
         """Send a request on its way; `landed` gets the tick of its end once that is known."""
-        core, table = self.streams[number].core, self.walk
+        core, table, rows = self.streams[number].core, self.walk, self.units["rows"]
         window = self.core.dma.outstanding_requests
         name = number * window + self.sent[number] % window  # its place in the window
         self.sent[number] += 1
-        way = (size, row, table, core, self.banks(core))
+        way = (size, row, table, core)
         source, target = table[row, dma.FROM], table[row, dma.TO]
         into, queue = path.target_address(far, near, row, table), table[row, dma.QUEUE]
         node_read, node_written = (
@@ -276,7 +297,6 @@ class Oracle:
         )
 
         def land(tick: int) -> None:
-            self.copying_until[core] = max(self.copying_until[core], tick)
             landed.succeed(int(tick))
 
         def write(t: int, waited: int, why: int) -> None:
@@ -288,19 +308,23 @@ class Oracle:
             waited = max(finish - asked - dram.unloaded(size, False, self.units["d"]), 0)
             given = issue, finish, waited, 0, size, node_read, core, queue
             came = self.pass_on(path.carry, *given)
+            given = self.env.now, issue, *came
             if target == dma.DRAM:
                 write(*came)
+            elif table[row, dma.MANY] > 0:
+                land(self.pass_on(path.deposit_all, *given, size, row, table, rows, core)[0])
             else:
-                land(self.pass_on(path.deposit, issue, *came, into, -1, *way)[0])
+                land(self.pass_on(path.deposit, *given, into, -1, *way)[0])
 
         if self.units["k"] is None or dma.DRAM not in (source, target):
-            land(self.pass_on(requests._transfer, issue, far, near, *way)[0])
+            given = self.env.now, issue, far, near, size, row, table, rows, core
+            land(self.pass_on(requests._transfer, *given)[0])
         elif source == dma.DRAM:
             asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
             self.ask(name, asked, far, size, False, read)
         else:
             begin = path.source_address(far, near, row, table)
-            write(*self.pass_on(path.fetch, issue, begin, *way))
+            write(*self.pass_on(path.fetch, self.env.now, issue, begin, *way))
 
     def ask(
         self,
@@ -365,18 +389,3 @@ class Oracle:
                 size = min(line[dma.RUN] - done, most - (far + done) % most)
                 yield far + done, near + done, size
                 done += size
-
-    def banks(self, core: int) -> int:
-        """Bytes per cycle that the banks have left for copies: a third at least."""
-        whole = self.core.sram.bandwidth_bytes_per_cycle
-        busy = sum(rate for rate, until in self.fetching[core].values() if until > self.env.now)
-        return max(whole - busy, whole // 3)
-
-
-def _share(mine: int, others: list[int], whole: int) -> int:
-    """What is left for one demand when the others have got theirs, the smallest first."""
-    waiting = len(others) + 1
-    for other in sorted(others):
-        whole -= min(other, whole // waiting)
-        waiting -= 1
-    return max(min(mine, whole), 1)
