@@ -71,7 +71,8 @@ def move(
                 held_up += slower
                 until = max(until, busy_until)
             lost = patterns[pattern, column + P_LOST_READING - P_READING]
-            cores[core, C_DEBT + unit] += lost * size // p.port_bytes_per_cycle
+            if lost > 0:
+                cores[core, C_DEBT + unit] += lost * size // p.port_bytes_per_cycle
     if begin < until:
         length = min(length * held_up // UNIT, length + until - begin)
     own = length if again else 0

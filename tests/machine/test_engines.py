@@ -17,6 +17,8 @@ TENSOR_CORES = (
 )
 TWO = "core.matrix.arrays=2"
 DISPATCH = "core.sequencer.dispatch_cycles=0"
+#: Operands come as fast as they are wanted; what banks make of them is in test_engine_banks.
+WIDE = "core.sram.ports=unlimited"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def tabled(tmp_path_factory, npu):
 @pytest.mark.parametrize("fields", [(TWO,), (TENSOR_CORES,)], ids=["two arrays", "tensor cores"])
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (128, 256, 128), (200, 300, 500), (16, 640, 129)])
 def test_one_product_takes_its_closed_form(bench, fields, sizes):
-    b = bench(*fields)
+    b = bench(*fields, WIDE)
     product = b.mma(*sizes)
     seen = b.run()
     assert seen.took(product) == int(closed_forms.cycles(b.machine.core.matrix, *sizes, "bf16"))
@@ -78,20 +80,20 @@ def test_two_arrays_fetch_their_operands_each(bench):
 def test_tensor_cores_expose_their_latency_once_per_run(bench):
     """128 x 128 x 128: 512 blocks, 128 for each core, 8 steps deep."""
     for count in (1, 3):
-        b = bench(TENSOR_CORES, DISPATCH)
+        b = bench(TENSOR_CORES, DISPATCH, WIDE)
         products = [b.mma(128, 128, 128) for _ in range(count)]
         seen = b.run()
         assert seen.ends(products[-1]) == count * 128 * 8 + 20
 
 
 def test_a_sum_over_k_waits_for_no_latency_between_its_parts(bench):
-    b = bench(TENSOR_CORES, DISPATCH)
+    b = bench(TENSOR_CORES, DISPATCH, WIDE)
     c = b.tile(Space.ACC, 0, (128, 128), "fp32")
     parts = [b.mma(128, 128, 128, c=c, first=k == 0) for k in range(4)]
     seen = b.run()
     assert np.diff([seen.starts(p) for p in parts]).tolist() == [1024] * 3
     read = b.machine.core.sequencer
-    b = bench(TENSOR_CORES, DISPATCH)
+    b = bench(TENSOR_CORES, DISPATCH, WIDE)
     c = b.tile(Space.ACC, 0, (128, 128), "fp32")
     product = b.mma(128, 128, 128, c=c)
     moved = b.vec(("source", 0), b.sram(128, 128, kind="fp32"), c)

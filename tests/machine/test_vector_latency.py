@@ -35,7 +35,7 @@ def rows(b, count=1):
     ],
 )
 def test_an_operation_may_have_a_rate_of_its_own(bench, tree, cycles):
-    b = bench("core.vector.rates={exp: 0.5, add: 2, move: 4}")
+    b = bench("core.vector.rates={exp: 0.5, add: 2, move: 4}", "core.sram.ports=unlimited")
     source, other, out = rows(b, 3)
     operands = (source, other) if tree is ADD else (source,)
     instruction = b.vec(tree, out, *operands)
