@@ -42,14 +42,10 @@ def simulate(
 ) -> int:  # fmt: skip
     """Run the program to its end (or until nothing can start); returns the last tick.
 
-    Without a `policy` queues take turns, without `k` DRAM answers at once: the compiler leaves
-    out what None switches off, since most runs do without both. (Hence also the nested ifs.)
+    The compiler leaves out what None as `policy`, `k` or `c` switches off (hence the nested ifs).
     """
     now = 0
-    for core in range(cores.shape[0]):
-        events.dispatch(core, 0, work, order, trace, streams, cores, p)
-    for stream in range(streams.shape[0]):
-        events.schedule(stream, 0, order, trace, streams, heap, counts, p.cycle)
+    events.begin(work, order, trace, streams, cores, heap, counts, p)
     while counts[_HEAP] > 0:
         key = heap[0]
         now, stream = key >> (STREAM_BITS + 1), key & ((1 << STREAM_BITS) - 1)
@@ -58,38 +54,29 @@ def simulate(
             counts[_HEAP] = pop(heap, counts[_HEAP])
             if k is not None:  # noqa: SIM102
                 if stream >= streams.shape[0]:
-                    flight.serve(
-                        stream - streams.shape[0], now, work, walk, rows, order, trace, streams,
-                        cores, rings, segments, flying, agenda, done, heap, counts,
-                        p, d, k, ks, n, ns, h, hs, m, ms, patterns,
-                    )  # fmt: skip
+                    flight.serve(stream - streams.shape[0], now, work, walk, rows, order, trace,
+                                 streams, cores, rings, segments, flying, agenda, done, heap,
+                                 counts, p, d, k, ks, n, ns, h, hs, m, ms, patterns)  # fmt: skip
                     continue
             _complete(stream, now, work, users, order, trace, streams, cores, heap, counts, p)
             continue
         i = order[streams[stream, s.S_NEXT]]
         if work[i, s.W_KIND] != _COPY:
             counts[_HEAP] = pop(heap, counts[_HEAP])
-            _begin(
-                i, stream, now, work, order, trace, streams, cores, p, patterns, members, loads,
-                memo, f, fs, phases,
-            )  # fmt: skip
+            _begin(i, stream, now, work, order, trace, streams, cores, p, patterns, members, loads,
+                   memo, f, fs, phases)  # fmt: skip
             _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
         elif streams[stream, s.S_MODE] == s.STARTING:
             requests.open(i, stream, now, trace, streams, segments, counts, p)
             sift_down(heap, counts[_HEAP], key_of(now + p.descriptor, 1, stream))
-            streams[stream, s.S_WANTS] = now + p.descriptor
         else:
-            if policy is not None:
-                turn = requests.turn(i, stream, now, policy, order, trace, streams, cores, p)
-                if turn > now:
-                    sift_down(heap, counts[_HEAP], key_of(turn, 1, stream))
+            if policy is not None:  # noqa: SIM102
+                if _yields(i, stream, now, policy, order, trace, streams, cores, heap, counts, p):
                     continue
             if k is not None:
-                _request(
-                    i, stream, now, work, walk, rows, order, trace, streams, cores, rings,
-                    segments, flying, agenda, heap, counts, p, d, ds, k, ks, n, ns, h, hs, c, cs,
-                    m, ms, patterns,
-                )  # fmt: skip
+                _request(i, stream, now, work, walk, rows, order, trace, streams, cores, rings,
+                         segments, flying, agenda, heap, counts, p, d, ds, k, ks, n, ns, h, hs, c,
+                         cs, m, ms, patterns)  # fmt: skip
                 continue
             issued = requests.issue(
                 i, stream, now, work, walk, rows, trace, streams, cores, segments, flying, agenda,
@@ -102,11 +89,32 @@ def simulate(
             counts[_HEAP] = pop(heap, counts[_HEAP])
             requests.close(i, stream, later, trace, streams)
             _follow(stream, now, work, order, trace, streams, heap, counts, p.cycle)
+    return _last(now, d, ds, k, ks, c, cs)
+
+
+@jit_inline
+def _last(
+    now: int, d: DramParams, ds: Ints, k: Controller | None, ks: Ints, c: CacheParams | None,
+    cs: Ints,
+) -> int:  # fmt: skip
+    """Write out what memories still hold back; returns when the last data has moved."""
     if k is not None:
         return max(now, write_out(d, k, ks))
     if c is not None:
         flush(now, d, ds, c, cs)
     return max(now, dram.flush(now, d, ds))
+
+
+@jit
+def _yields(
+    i: int, stream: int, now: int, policy: int, order: Ints, trace: Ints, streams: Ints,
+    cores: Ints, heap: Ints, counts: Ints, p: CoreParams,
+) -> bool:  # fmt: skip
+    """Whether a copy queue lets another one go first; it then tries again when it may."""
+    turn = requests.turn(i, stream, now, policy, order, trace, streams, cores, p)
+    if turn > now:
+        sift_down(heap, counts[_HEAP], key_of(turn, 1, stream))
+    return turn > now
 
 
 @jit

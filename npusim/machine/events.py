@@ -18,6 +18,18 @@ _HEAP = s.HEAP
 
 
 @jit
+def begin(
+    work: Ints, order: Ints, trace: Ints, streams: Ints, cores: Ints, heap: Ints, counts: Ints,
+    p: CoreParams,
+) -> None:  # fmt: skip
+    """What can be handed out and started at tick 0."""
+    for core in range(cores.shape[0]):
+        dispatch(core, 0, work, order, trace, streams, cores, p)
+    for stream in range(streams.shape[0]):
+        schedule(stream, 0, order, trace, streams, heap, counts, p.cycle)
+
+
+@jit
 def dispatch(
     core: int, now: int, work: Ints, order: Ints, trace: Ints, streams: Ints, cores: Ints,
     p: CoreParams,

@@ -31,7 +31,7 @@ def open(
     streams[stream, s.S_AT : s.S_AT + RANK] = 0
     streams[stream, s.S_OFFSET] = 0
     trace[i, s.T_START] = now
-    trace[i, s.T_END] = now + p.descriptor
+    trace[i, s.T_END] = streams[stream, s.S_WANTS] = now + p.descriptor
     trace[i, s.T_FLIGHT] = 1
     reasons.note(i, now + p.descriptor, _DISPATCH, trace, segments, counts)
 

@@ -58,7 +58,7 @@ def _peaks(machine: Machine) -> Iterator[Stated]:
         flops = cores * machine.peak_matrix_flops_per_cycle(name) * core.clock_hz
         yield Stated(matrix_peak(name), flops, "FLOP/s")
     for cost in VECTOR_CLASSES:
-        elements = core.vector.lanes * getattr(core.vector.rates, cost)
+        elements = core.vector.lanes * core.vector.rates[cost]
         yield Stated(vector_peak(cost), cores * elements * core.clock_hz, "element/s")
     yield Stated(LINK, machine.host.link_bytes_per_s, "B/s")
     yield Stated(HOST, machine.host.flops_per_s, "FLOP/s")

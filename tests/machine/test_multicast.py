@@ -40,7 +40,8 @@ def test_all_targets_receive_the_same(bench):
 
 
 def test_dram_is_read_once_for_all(bench):
-    """Four loads read four times as much; one multicast fills the same tiles in the time of one."""
+    """Four loads read four times as much; one multicast fills the same tiles in the time of one,
+    and of one more way through the network."""
     one, four = bench(*QUIET), bench(*QUIET)
     sent = multicast(one, one.dram(BIG, kind="uint8"), everywhere(one))
     for core in range(4):
@@ -49,7 +50,9 @@ def test_dram_is_read_once_for_all(bench):
     assert apart.timeline.dram_bursts == 4 * alone.timeline.dram_bursts
     single = bench(*QUIET)
     load = single.load(BIG)
-    assert alone.ticks(sent) == pytest.approx(single.run().ticks(load), rel=0.03)
+    way = 20 + 1 + 1 + 4  # latency, port, banks and theirs
+    more = alone.ticks(sent) - single.run().ticks(load)
+    assert 0 < more <= way * alone.cycle
 
 
 def test_the_sender_s_port_carries_it_once(bench):
@@ -65,7 +68,7 @@ def test_the_sender_s_port_carries_it_once(bench):
     for target in everywhere(b, cores=(1, 2, 3)):
         b.copy(target, source)
     seen = b.run()
-    assert seen.cycles * seen.cycle > 2.9 * took[0]
+    assert seen.cycles * seen.cycle > 2.8 * took[0]
 
 
 def test_every_receiver_s_port_carries_it_too(bench):
@@ -83,6 +86,7 @@ def test_on_a_mesh_a_link_carries_it_once(bench):
     """Cores in a row: each further receiver costs hops, not bandwidth."""
     grid = (
         "noc.kind=mesh",
+        "noc.port_bytes_per_cycle=64",
         "noc.grid={rows: 1, columns: 4, hop_cycles: 3, flit_bytes: 64, link_bytes_per_cycle: 64, "
         "places: {cores: 'x0-3 y0', dram: 'x0 y0', shared: 'x0 y0'}}",
     )

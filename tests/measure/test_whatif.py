@@ -110,7 +110,8 @@ def test_a_layer_bound_by_the_array_follows_it():
     made = run(
         Request(
             model="matmul", sizes={"m": "2048", "n": "2048", "k": "2048"}, timing_only=True,
-            hw_set=("dram.channels=64", "dram.size_bytes=128 GiB"), out=None, confirm=True,
+            hw_set=("dram.channels=64", "dram.size_bytes=128 GiB", "core.sram.ports=unlimited"),
+            out=None, confirm=True,
         )
     )  # fmt: skip
     first, second = made.result.confirmations.rows
@@ -126,7 +127,7 @@ def test_a_layer_that_lacks_rows_does_not_follow_and_says_what_takes_the_place()
     made = run(
         Request(
             model="matmul", sizes={"m": "2048", "n": "512", "k": "2048"}, timing_only=True,
-            out=None, confirm=True,
+            hw_set=("core.sram.ports=unlimited",), out=None, confirm=True,
         )
     )  # fmt: skip
     first = made.result.confirmations.rows[0]
