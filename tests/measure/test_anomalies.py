@@ -28,7 +28,6 @@ DOUBLED = {
     "DRAM pin rate": (("dram.transfers_per_s=6.4 GT/s", "dram.clock_hz=3.2 GHz"), C.DRAM_BANDWIDTH),
     "DRAM array": (("dram.timings_ns.rcd=7.1 ns", "dram.timings_ns.cl=7.1 ns"), C.DRAM_LATENCY),
     "network ports": (("noc.port_bytes_per_cycle=128",), C.NOC),
-    "array": ("core.sram.ports=unlimited",),  # a faster one would meet others in the banks more
     "network latency": (("noc.latency_cycles=10",), C.NOC),
     "shared SRAM": (("shared_sram.bytes_per_cycle=128",), C.SHARED_SRAM),
     "banks": (("core.sram.banks=16",), C.BANK_CONFLICT),
@@ -46,6 +45,7 @@ DOUBLED = {
 #: Waiting for the network's ports is of the class of waiting for the DMA's, and for the network's
 #: latency: here there is none.
 ROOM = {
+    "array": ("core.matrix.fold_overlap=none",),  # a run of products that is torn fills again
     "DMA ports": ("noc.port_bytes_per_cycle=512",),
     "network latency": ("noc.port_bytes_per_cycle=65536", "core.dma.port_bytes_per_cycle=512"),
 }
