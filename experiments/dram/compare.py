@@ -15,7 +15,7 @@ from pathlib import Path
 from npusim.machine.dram.compared import TABLE, Compared, recomputed
 
 RUNS = Path(__file__).parents[2] / "tests" / "data" / "memory" / "dram_peer_runs.csv"
-MODELS = ("bound", "run", "burst")
+MODELS = ("bound", "run", "burst", "detailed")
 #: By the name of their geometry: our table; banks per group, rows, bursts a row, tRFC there.
 GEOMETRIES = {
     "HBM2_2000": ("HBM2_2000", 4, 1 << 16, 32, 350.0),

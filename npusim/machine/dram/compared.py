@@ -13,6 +13,7 @@ from pathlib import Path
 
 from npusim.hw.dram import Dram
 from npusim.hw.standards import dram_of
+from npusim.machine.dram.detailed.replay import replay_detailed
 from npusim.machine.dram.replay import channel_of, replay
 from npusim.machine.dram.traces import Geometry, trace
 from npusim.program.program import Ints
@@ -73,6 +74,8 @@ def _row(row: dict[str, str]) -> Compared:
 
 def recomputed(row: Compared, model: str, run_bytes: int = 1024) -> float:
     """Command clocks that a model takes for the trace of a row."""
+    if model == "detailed":
+        return replay_detailed(_channel(row, model), trace_of(row)).clocks
     return replay(_channel(row, model), trace_of(row), run_bytes).clocks
 
 
