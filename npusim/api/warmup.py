@@ -30,6 +30,7 @@ from npusim.machine.transfers import Transfers
 from npusim.program import deadlock
 
 _SMALL = {"batch": "8", "inputs": "32", "hidden": "32"}
+_BLOCK = {"seq": "16", "hidden": "64", "heads": "4", "kv_heads": "2", "head_dim": "16", "ffn": "96"}
 #: Fields of machines for which the engine is compiled once more.
 _KINDS = (
     ("core.dma.arbitration=fixed_priority",),
@@ -86,6 +87,7 @@ def warm_up(watcher: Watcher = nobody) -> Warmth:
 def _requests() -> Iterator[Request]:
     """One run of everything, then timing alone on each kind of machine with loops of its own."""
     yield Request("mlp", sizes=_SMALL, order="random:0", out=None)
+    yield Request("llama_block", sizes=_BLOCK, timing_only=True, out=None)
     models = get_args(Dram.model_fields["model"].annotation)
     for fields in (*((f"dram.model={model}",) for model in models), *_KINDS):
         yield Request("mlp", sizes=_SMALL, hw_set=fields, timing_only=True, out=None)

@@ -79,8 +79,9 @@ def fetch(
         why = _SHARED
     else:
         t, waited, why = scratchpad.move(
-            now, issue, t, 0, size, dense, node, False, False, cores, m, ms, patterns
-        )
+            now, issue, t, 0, size, dense, node, place != LOCAL, False, False, cores, m, ms,
+            patterns,
+        )  # fmt: skip
         if place == LOCAL:
             return t, waited, why
     return carry(issue, t, waited, why, size, node, core, queue, n, ns)
@@ -110,8 +111,9 @@ def deposit(
         cause = _SHARED
     else:
         t, wait, cause = scratchpad.move(
-            now, issue, t, waited, size, dense, node, True, again, cores, m, ms, patterns
-        )
+            now, issue, t, waited, size, dense, node, place != LOCAL, True, again, cores, m, ms,
+            patterns,
+        )  # fmt: skip
     if wait > 0:
         return t, waited + wait, cause
     return t, waited, why
@@ -139,8 +141,8 @@ def deposit_all(
             )
             dense, again = 1024, False
         there, wait, held_by = scratchpad.move(
-            now, issue, there, before + way, size, dense, target, True, again, cores, m, ms,
-            patterns,
+            now, issue, there, before + way, size, dense, target, target != core, True, again,
+            cores, m, ms, patterns,
         )  # fmt: skip
         if there >= finish:
             finish, waits = there, before + way + wait

@@ -40,17 +40,18 @@ def scratchpad_params(machine: Machine) -> ScratchpadParams:
 
 
 def scratchpad_state(cores: int) -> Ints:
-    """One idle clock per core."""
-    return np.zeros(cores, np.int64)
+    """Idle clocks: each core's copy port, then its ways out and in for other cores' requests."""
+    return np.zeros(3 * cores, np.int64)
 
 
 @jit_inline
 def move(
-    now: int, issue: int, t: int, waited: int, size: int, dense: int, core: int, writes: bool,
-    again: bool, cores: Ints, p: ScratchpadParams, s: Ints, patterns: Ints,
+    now: int, issue: int, t: int, waited: int, size: int, dense: int, core: int, far: bool,
+    writes: bool, again: bool, cores: Ints, p: ScratchpadParams, s: Ints, patterns: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Bytes in or out through a core's port. (end, wait, class of the wait).
+    """Bytes in or out of a core's scratchpad. (end, wait, class of the wait).
 
+    The core's own requests share its copy port; `far` ones come through the network's.
     Rows that lie badly move `dense` bytes for 1024 useful ones. Units of the core that work `now`
     slow the bytes down until they are done; what these cost them is noted as their debt (A49).
     """
@@ -60,7 +61,10 @@ def move(
     length = free
     if dense > 1024:
         length = ticks_of(size * dense // 1024, p.cycle, p.port_bytes_per_cycle)
-    begin = max(t, s[core])
+    port = core
+    if far:
+        port += (2 if writes else 1) * cores.shape[0]
+    begin = max(t, s[port])
     held_up, until = UNIT, 0
     column = P_WRITING if writes else P_READING
     for unit in range(2):
@@ -76,5 +80,5 @@ def move(
     if begin < until:
         length = min(length * held_up // UNIT, length + until - begin)
     own = length if again else 0
-    end, wait = occupy(s, core, issue, t, waited, length, own)
+    end, wait = occupy(s, port, issue, t, waited, length, own)
     return end + p.latency, wait + length - free, _BANK if length > free else _NOC

@@ -48,10 +48,10 @@ class Timed:
         return time_s * self.machine.core.clock_hz
 
     def refreshing(self) -> float:
-        """The share of the time for which refreshes closed a channel of DRAM."""
+        """The share of the time for which refreshes closed a pseudo-channel of DRAM."""
         dram = self.machine.dram
         closed_ns = self.timeline.dram_refreshes * (dram.timings_ns.rfc + dram.timings_ns.rp)
-        return closed_ns * 1e-9 / (dram.channels * self.time_s)
+        return closed_ns * 1e-9 / (dram.channels * dram.pseudo_channels * self.time_s)
 
     def limits(self) -> str:
         """The largest classes of core-cycles but idle, with their shares: what limits the run."""
