@@ -88,6 +88,7 @@ def _requests() -> Iterator[Request]:
     """One run of everything, then timing alone on each kind of machine with loops of its own."""
     yield Request("mlp", sizes=_SMALL, order="random:0", out=None)
     yield Request("llama_block", sizes=_BLOCK, timing_only=True, out=None)
+    yield Request("conv_block", hw="npu_edge", sizes={"image": "16"}, timing_only=True, out=None)
     models = get_args(Dram.model_fields["model"].annotation)
     for fields in (*((f"dram.model={model}",) for model in models), *_KINDS):
         yield Request("mlp", sizes=_SMALL, hw_set=fields, timing_only=True, out=None)
