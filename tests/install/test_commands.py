@@ -21,7 +21,7 @@ def test_set_up_is_one_line_each_and_makes_its_environment():
     for command in (run, test):
         assert command.startswith("python3.11 -m venv .venv && .venv/bin/python -m pip install")
     assert run.endswith(".venv/bin/npusim run --hw configs/npu_a.yaml --model llama_block")
-    assert test.endswith(".venv/bin/python -m pytest -q")
+    assert test.endswith(".venv/bin/python -m pytest -q -n auto")
 
 
 def test_ci_runs_the_command_of_the_readme():
