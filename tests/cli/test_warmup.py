@@ -24,7 +24,12 @@ def test_it_says_what_was_compiled_and_where_it_lies(npusim):
     ("folder", "temporary", "kept", "warned"),
     [
         (Path("/home/me/.cache"), False, "kept: 2 functions in /home/me/.cache", ""),
-        (Path("/tmp/npusim"), True, "kept: 2 functions in /tmp/npusim", "the temporary folder"),
+        (
+            Path("/scratch/npusim"),
+            True,
+            "kept: 2 functions in /scratch/npusim",
+            "the temporary folder",
+        ),
         (None, False, "", "no folder can be written, so nothing is kept"),
     ],
 )
