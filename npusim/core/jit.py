@@ -30,7 +30,7 @@ _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w.]+))", re.M
 )
 _DECORATES = re.compile(
-    r"^[ \t]*@(?:\w+\.)*jit(?:_inline)?\b|\bjit(?:_inline)?(?:\(|[ \t]+as\b)", re.M
+    r"^[ \t]*@(?:\w+\.)*jit(?:_\w+)?\b|\bjit(?:_inline|_allocating)?(?:\(|[ \t]+as\b)", re.MULTILINE
 )
 _one_at_a_time = threading.Lock()
 
@@ -38,35 +38,52 @@ _one_at_a_time = threading.Lock()
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile without the GIL, division as numpy does it, no bounds check, cached on disk.
 
+    The function works on the arrays it is given: references to them are not counted, which would
+    take half of the time of a hot loop. It cannot make arrays nor take any from what it calls.
     NUMBA_DISABLE_JIT, NUMBA_BOUNDSCHECK and NUMBA_CACHE_DIR work as numba documents them.
     Functions outside this package are compiled, but not cached: nothing watches their callees.
     """
+    return _cached(function, counts_references=False)
+
+
+def jit_allocating(function: Callable[P, R]) -> Callable[P, R]:
+    """As `jit`, for functions that make arrays or call others that return some."""
+    return _cached(function, counts_references=True)
+
+
+def jit_inline(function: Callable[P, R]) -> Callable[P, R]:
+    """As `jit`, but compiled into each compiled caller; its code is cached with theirs."""
+    return _compile(function, forceinline=True)
+
+
+def _cached(function: Callable[P, R], *, counts_references: bool) -> Callable[P, R]:
     folder = cache_folder()
     if folder is None or not Path(function.__code__.co_filename).resolve().is_relative_to(PACKAGE):
-        return _compile(function)
+        return _compile(function, counts_references=counts_references)
     config: Any = numba.config
     with _one_at_a_time:
         given = config.CACHE_DIR
         config.CACHE_DIR = str(folder)
         try:
-            return _compile(function, cached=True)
+            return _compile(function, cached=True, counts_references=counts_references)
         except (OSError, RuntimeError):  # the folder went away meanwhile
-            return _compile(function)
+            return _compile(function, counts_references=counts_references)
         finally:
             config.CACHE_DIR = given
 
 
-def jit_inline(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile into each compiled caller; its code is cached with theirs."""
-    return _compile(function, forceinline=True)
-
-
 def _compile(
-    function: Callable[P, R], *, cached: bool = False, forceinline: bool = False
+    function: Callable[P, R],
+    *,
+    cached: bool = False,
+    forceinline: bool = False,
+    counts_references: bool = False,
 ) -> Callable[P, R]:
-    compiled: Callable[P, R] = numba.njit(
-        cache=cached, forceinline=forceinline, nogil=True, error_model="numpy"
-    )(function)
+    njit: Any = numba.njit
+    compiled: Callable[P, R] = njit(
+        cache=cached, forceinline=forceinline, nogil=True, error_model="numpy",
+        _nrt=counts_references,
+    )(function)  # fmt: skip
     return compiled
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit, jit_allocating, jit_inline
 from npusim.hw.sram import Sram
 from npusim.program.program import Ints
 
@@ -59,7 +59,7 @@ def bank_of(address: int, p: BankParams) -> int:
     return int(bank)
 
 
-@jit
+@jit_allocating
 def access(base: int, lanes: Ints, item: int, p: BankParams, load: Ints) -> int:
     """Cycles of one access to elements of `item` bytes at base + lanes; words per bank in `load`.
 
@@ -86,7 +86,7 @@ def access(base: int, lanes: Ints, item: int, p: BankParams, load: Ints) -> int:
     return int(longest)
 
 
-@jit
+@jit_allocating
 def serialised(
     base: int, lanes: Ints, chunk: int, item: int, sizes: Ints, strides: Ints, slot: int,
     p: BankParams,
@@ -113,7 +113,7 @@ def serialised(
     return accesses, cycles
 
 
-@jit
+@jit_allocating
 def remainders(sizes: Ints, strides: Ints, period: int) -> Ints:
     """How often the steps of a box begin at each multiple of period / size, modulo the period."""
     grain = period

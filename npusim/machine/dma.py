@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.core.dtypes import dtype, names
-from npusim.core.jit import jit
+from npusim.core.jit import jit_allocating
 from npusim.hw.machine import Machine
 from npusim.machine import near as near_side
 from npusim.program.kinds import RANK, Kind, Space
@@ -137,7 +137,7 @@ def _row_numbers(
     return listed, assumed
 
 
-@jit
+@jit_allocating
 def _merge(
     table: Ints,
     sizes: Ints,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from npusim.core.dtypes import dtype, names
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_allocating
 from npusim.hw.machine import Machine
 from npusim.machine.order import stream_rows
 from npusim.machine.units import Costs
@@ -53,7 +53,7 @@ def _extents(program: Program) -> Ints:
     return np.stack([memory, first, np.where(regions.elements > 0, end, first)], axis=1)
 
 
-@jit
+@jit_allocating
 def _late(
     rows: Ints, tail: Ints, spent: Ints, ptr: Ints, region: Ints, write: Ints, extent: Ints
 ) -> Ints:

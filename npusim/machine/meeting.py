@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit, jit_allocating, jit_inline
 from npusim.machine.banks import BankParams, access
 from npusim.program.program import Ints
 
@@ -36,7 +36,7 @@ MOST_CYCLES = 8000
 UNIT = 1024
 
 
-@jit
+@jit_allocating
 def walk(
     base: int, lanes: Ints, item: int, stride: int, count: int, port: int, p: BankParams, out: Ints
 ) -> None:
@@ -47,7 +47,7 @@ def walk(
         out[k, port : port + p.banks] = load
 
 
-@jit
+@jit_allocating
 def meet(
     who: Ints, patterns: Ints, members: Ints, loads: Ints, depth: int, most: int, found: Ints
 ) -> bool:
@@ -94,7 +94,7 @@ def meet(
 _AT, _FLYING, _LEFT = range(3)
 
 
-@jit
+@jit_allocating
 def _streams(who: Ints, patterns: Ints, members: Ints) -> tuple[Ints, Ints, Ints]:
     """Members of all patterns in order, the group of each, and the slot of each group."""
     count = 0
@@ -119,7 +119,8 @@ def _ask(stream: Ints, members: Ints, loads: Ints, depth: int, state: Ints) -> N
         first, period = members[stream[s], M_FIRST], members[stream[s], M_PERIOD]
         while state[s, _FLYING] < depth:
             begin = _LEFT + state[s, _FLYING] * width
-            state[s, begin : begin + width] = loads[first + state[s, _AT]]
+            for port in range(width):
+                state[s, begin + port] = loads[first + state[s, _AT], port]
             state[s, _AT] = (state[s, _AT] + 1) % period
             state[s, _FLYING] += 1
 
@@ -161,7 +162,8 @@ def _take(of_group: Ints, slot: Ints, width: int, state: Ints, wait: Ints, taken
                 if of_group[s] == g:
                     for column in range(_LEFT, state.shape[1] - width):
                         state[s, column] = state[s, column + width]
-                    state[s, state.shape[1] - width :] = 0
+                    for column in range(state.shape[1] - width, state.shape[1]):
+                        state[s, column] = 0
                     state[s, _FLYING] -= 1
 
 
@@ -185,7 +187,7 @@ def cycles_of(n: int, pattern: int, patterns: Ints, found: Ints, size: int) -> i
     return longest
 
 
-@jit
+@jit_allocating
 def run_alone(patterns: Ints, members: Ints, loads: Ints, depth: int) -> None:
     """Fill in what each pattern takes by itself."""
     found = np.zeros(6, np.int64)
@@ -196,7 +198,7 @@ def run_alone(patterns: Ints, members: Ints, loads: Ints, depth: int) -> None:
         patterns[k, P_ALONE] = cycles_of(0, k, patterns, found, 1)
 
 
-@jit
+@jit_allocating
 def beside(
     first: int, second: int, patterns: Ints, members: Ints, loads: Ints, depth: int, out: Ints
 ) -> bool:
@@ -229,14 +231,22 @@ def recalled(
     key = first * patterns.shape[0] + second + 1
     at = key % MEMO
     if memo[at, 0] != key:
-        exact = beside(first, second, patterns, members, loads, depth, memo[at, 1:])
         memo[at, 0] = key
-        memo[MEMO, 0] += 1
-        memo[MEMO, 1] += 0 if exact else 1
+        _remember(at, first, second, patterns, members, loads, memo, depth)
     return int(at)
 
 
-@jit
+@jit_allocating
+def _remember(
+    at: int, first: int, second: int, patterns: Ints, members: Ints, loads: Ints, memo: Ints,
+    depth: int,
+) -> None:  # fmt: skip
+    exact = beside(first, second, patterns, members, loads, depth, memo[at, 1:])
+    memo[MEMO, 0] += 1
+    memo[MEMO, 1] += 0 if exact else 1
+
+
+@jit_allocating
 def beside_copies(
     copy: int, column: int, patterns: Ints, members: Ints, loads: Ints, depth: int, memo: Ints
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit_allocating
 from npusim.hw.machine import Machine
 from npusim.machine import dma
 from npusim.machine.cache.params import cache_params
@@ -43,7 +43,7 @@ def slices_reached(program: Program, machine: Machine, place: int) -> Ints:
     return found
 
 
-@jit
+@jit_allocating
 def _count(table: Ints, base: int, strides: int, p: SliceParams) -> Ints:
     """Slices reached by the runs of each row of a walk table."""
     found = np.full(table.shape[0], p.slices, np.int64)

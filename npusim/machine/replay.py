@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit_allocating
 from npusim.hw.machine import Machine
 from npusim.machine import worms
 from npusim.machine.network import NetworkParams, ask, cross, network_params, network_state
@@ -34,7 +34,7 @@ def _clocked(machine: Machine, transfers: Transfers, *, alone: bool) -> Replayed
     return Replayed(end, np.zeros(0, np.int64))
 
 
-@jit
+@jit_allocating
 def _clocks(rows: Ints, access: int, alone: int, p: NetworkParams, s: Ints) -> Ints:
     """Ends by the clocks of ports and links, in network cycles; rows are in order of issue."""
     ends = np.empty(rows.shape[0], np.int64)

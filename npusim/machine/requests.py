@@ -28,7 +28,8 @@ def open(
 ) -> None:  # fmt: skip
     """A queue takes up a descriptor."""
     streams[stream, s.S_MODE] = s.ISSUING
-    streams[stream, s.S_AT : s.S_AT + RANK] = 0
+    for k in range(RANK):
+        streams[stream, s.S_AT + k] = 0
     streams[stream, s.S_OFFSET] = 0
     trace[i, s.T_START] = now
     trace[i, s.T_END] = streams[stream, s.S_WANTS] = now + p.descriptor

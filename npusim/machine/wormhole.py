@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit, jit_allocating, jit_inline
 from npusim.program.program import Ints
 
 #: Links of a router: four to its neighbours (see links), from its endpoint, to its endpoint.
@@ -41,7 +41,7 @@ class WormholeParams(NamedTuple):
     buffers: int
 
 
-@jit
+@jit_allocating
 def simulate(
     p: WormholeParams, order: Ints, packets: Ints, hops: Ints, groups: Ints, links: Ints,
     inputs: Ints, ring: Ints, waiting: Ints,

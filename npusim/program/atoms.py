@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_allocating
 from npusim.program.footprints import runs
 from npusim.program.program import Ints
 
@@ -33,7 +33,7 @@ def atoms(table: Ints, group_ptr: Ints, base: Ints) -> Atoms:
     return Atoms(*_refine(group_ptr, ptr, rows, low, high))
 
 
-@jit
+@jit_allocating
 def _refine(
     group_ptr: Ints, run_ptr: Ints, rows: Ints, low: Ints, high: Ints
 ) -> tuple[Ints, Ints, Ints]:
@@ -64,12 +64,12 @@ def _refine(
     return ptr, atom[:filled].copy(), size_bytes[:total].copy()
 
 
-@jit
+@jit_allocating
 def _doubled(array: Ints) -> Ints:
     return np.concatenate((array, np.empty_like(array)))
 
 
-@jit
+@jit_allocating
 def _cuts(low: Ints, high: Ints) -> Ints:
     """All ends, sorted, each once."""
     ends = np.empty(2 * low.size, np.int64)
@@ -98,7 +98,7 @@ def _number(cuts: Ints, ends: Ints) -> None:
         ends[n] = below
 
 
-@jit
+@jit_allocating
 def _split(
     run_ptr: Ints, first: int, last: int, rows: Ints, low: Ints, high: Ints, row_cuts: int,
     cuts: int,

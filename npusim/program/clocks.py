@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_allocating
 from npusim.program.kinds import Unit
 from npusim.program.program import Ints, Program
 
@@ -67,7 +67,7 @@ def clocks_at(lines: Timelines, wanted: Ints) -> Ints:
     return found
 
 
-@jit
+@jit_allocating
 def users(source: Ints, count: int) -> Ints:
     """How many edges come from each instruction."""
     left = np.zeros(count, np.int64)
@@ -76,7 +76,7 @@ def users(source: Ints, count: int) -> Ints:
     return left
 
 
-@jit
+@jit_allocating
 def _awaited(order: Ints, ptr: Ints, source: Ints) -> int:
     """The largest number of completed instructions that others still wait for."""
     left, alive, most = users(source, order.size), 0, 0
@@ -138,7 +138,7 @@ def finish(
         saved[slot[i], s] = position[i] + 1
 
 
-@jit
+@jit_allocating
 def _walk(
     order: Ints,
     stream: Ints,

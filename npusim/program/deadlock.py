@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from npusim.core.errors import Problem
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_allocating
 from npusim.program.origin import describe
 from npusim.program.program import Ints, Program
 from npusim.program.wording import REASONS
@@ -161,7 +161,7 @@ def _blocker(i: int, ptr: Ints, source: Ints, done: Ints) -> int:
     return -1
 
 
-@jit
+@jit_allocating
 def _complete(
     stream: Ints, core: Ints, stream_ptr: Ints, by_stream: Ints, dispatch_ptr: Ints,
     dispatch: Ints, edge_ptr: Ints, edge_source: Ints, depth: int,

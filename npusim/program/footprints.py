@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from npusim.core.dtypes import dtype, names
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_allocating
 from npusim.program.kinds import RANK
 from npusim.program.program import Ints, Regions
 
@@ -57,7 +57,7 @@ def runs(table: Ints, group_ptr: Ints, base: Ints) -> tuple[Ints, Ints, Ints, In
     return rows, ptr, low, high
 
 
-@jit
+@jit_allocating
 def _canonical(sizes: Ints, strides: Ints, low: Ints, item: Ints, table: Ints) -> None:
     """Fill `table`; {0, s, ..} + [0, run) is one longer run where s <= run, whatever overlaps."""
     size, stride = np.empty(RANK, np.int64), np.empty(RANK, np.int64)
@@ -99,7 +99,7 @@ def _inner(box: Ints, pitch: int) -> int:
     return 1 if pitch > 0 and box[DIMS] > 0 and box[STRIDE] == pitch else 0
 
 
-@jit
+@jit_allocating
 def _pitches(table: Ints, group_ptr: Ints, base: Ints) -> Ints:
     """The row length in which every box of a group is a range of rows; 0 where there is none."""
     pitch = np.zeros(base.size, np.int64)
@@ -128,7 +128,7 @@ def _fits(table: Ints, first: int, last: int, pitch: int, base: int) -> bool:
     return True
 
 
-@jit
+@jit_allocating
 def _run_counts(table: Ints, pitch: Ints) -> Ints:
     """Contiguous runs of columns of each box."""
     count = np.zeros(table.shape[0], np.int64)
@@ -141,7 +141,7 @@ def _run_counts(table: Ints, pitch: Ints) -> Ints:
     return count
 
 
-@jit
+@jit_allocating
 def _fill_runs(
     table: Ints, pitch: Ints, base: Ints, ptr: Ints, rows: Ints, low: Ints, high: Ints
 ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from npusim.core.errors import InputError
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit, jit_allocating, jit_inline
 from npusim.program.accesses import Accesses
 from npusim.program.kinds import Unit, Why
 from npusim.program.nearby import (
@@ -149,7 +149,7 @@ def _last_write(
     return found if found >= 0 else shown_at
 
 
-@jit
+@jit_allocating
 def _scan(
     ptr: Ints, region: Ints, write: Ints, written: Ints, stream: Ints, is_dma: Flags,
     by_hand: Flags, wait: Ints, wait_for: Ints, shown: Ints, shown_at: Ints, owner: Ints,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit, jit_allocating, jit_inline
 from npusim.program.geometry import (
     APART,
     COVERS,
@@ -58,7 +58,7 @@ def _gather(owner: Ints, dims: Ints, stride: Ints, level: Ints, count: Ints) -> 
             count[b] += 1
 
 
-@jit
+@jit_allocating
 def _place(
     owner: Ints, dims: Ints, size: Ints, stride: Ints, low: Ints, level: Ints, count: Ints,
     found: Ints,

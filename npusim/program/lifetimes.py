@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_allocating
 from npusim.program.accesses import Accesses
 from npusim.program.clocks import Timelines, clocks_at
 from npusim.program.kinds import Space
@@ -104,7 +104,7 @@ def groups(
     return found
 
 
-@jit
+@jit_allocating
 def _uses(
     instruction: Ints, buffer: Ints, stream: Ints, position: Ints, buffers: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
@@ -152,7 +152,7 @@ def _root(parent: Ints, b: int) -> int:
     return b
 
 
-@jit
+@jit_allocating
 def _group(
     by_place: Ints, memory: Ints, low: Ints, high: Ints, written: NDArray[np.bool_],
     initial: NDArray[np.bool_], ptr: Ints, stream: Ints, clock: Ints, last: Ints, clocks: Ints,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from npusim.core.dtypes import dtype, names
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit_allocating, jit_inline
 from npusim.program.accesses import Accesses
 from npusim.program.geometry import APART, COVERS, WORK_SHAPE, boxes, relation
 from npusim.program.lattice import corner_relation, corners
@@ -85,13 +85,13 @@ def roll_of(program: Program, touched: Accesses, written: Ints, shapes: Shapes) 
     return Roll(region, ptr, begin, stop, *blocks)
 
 
-@jit
+@jit_allocating
 def grown(pool: Ints) -> Ints:
     """The pool with as many unused rows behind it."""
     return np.concatenate((pool, np.empty_like(pool)))
 
 
-@jit
+@jit_allocating
 def inherit(
     b: int, known: Ints, count: int, memory: Ints, start: Ints, end: Ints, roll: Roll,
     entered: Ints, legacy: Ints, heirlooms: Ints, filled: int, pending: Ints, stamp: Ints,
@@ -121,7 +121,7 @@ def inherit(
     return heirlooms, filled, kept + 1
 
 
-@jit
+@jit_allocating
 def _hand_down(
     q: int, b: int, legacy: Ints, heirlooms: Ints, filled: int, pending: Ints, stamp: Ints
 ) -> tuple[Ints, int]:
@@ -136,7 +136,7 @@ def _hand_down(
     return heirlooms, filled + 1
 
 
-@jit
+@jit_allocating
 def meet(
     r: int, b: int, written: Ints, seen: Ints, roll: Roll, entered: Ints, legacy: Ints,
     heirlooms: Ints, nearby: Ints, links: Ints, linked: int, shapes: Shapes,
@@ -177,7 +177,7 @@ def _relation(p: int, q: int, s: Shapes) -> int:
     return relation(p, q, s.dims, s.size, s.stride, s.low, s.high, s.work)
 
 
-@jit
+@jit_allocating
 def _look_back(
     r: int, e: int, heirlooms: Ints, nearby: Ints, links: Ints, linked: int, s: Shapes
 ) -> tuple[Ints, int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit_allocating, jit_inline
 from npusim.program.accesses import Accesses
 from npusim.program.atoms import Atoms, atoms
 from npusim.program.clocks import Timelines, finish, start, timelines, users
@@ -143,7 +143,7 @@ def _summed(touches: Touches, table: Ints, size_bytes: Ints) -> Findings:
     return Findings(touches, kind, access, other, size)
 
 
-@jit
+@jit_allocating
 def _scan(
     order: Ints, stream: Ints, position: Ints, overlaps: NDArray[np.bool_], edge_ptr: Ints,
     edge_source: Ints, slots: int, access_ptr: Ints, row: Ints, buffer: Ints, how: Ints,
@@ -214,7 +214,7 @@ def _note(found: Ints, at: int, kind: int, access: int, other: int, atom: int) -
         found[at, 0], found[at, 1], found[at, 2], found[at, 3] = kind, access, other, atom
 
 
-@jit
+@jit_allocating
 def _with_room(nodes: Small, spare: Ints, wanted: int) -> Small:
     """Nodes of which `wanted` are unused; `spare` is the first of those and their number."""
     if spare[1] >= wanted:

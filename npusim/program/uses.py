@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit_allocating
 from npusim.program.accesses import Accesses
 from npusim.program.kinds import Kind
 from npusim.program.program import Ints, Program
@@ -53,7 +53,7 @@ def _still(program: Program, touched: Accesses, held: Ints) -> Ints:
     )
 
 
-@jit
+@jit_allocating
 def _kept(
     ptr: Ints, region: Ints, write: Ints, stream: Ints, mmas: Ints, row: Ints, holds: Ints,
     owner: Ints, streams: int, buffers: int,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit_allocating
 from npusim.machine import dram
 from npusim.machine.cache import lines, params
 from npusim.machine.cache.params import CacheParams
@@ -12,7 +12,7 @@ from npusim.machine.dram import DramParams
 from npusim.program.program import Ints
 
 
-@jit
+@jit_allocating
 def flush(t: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
     """Hand all that is dirty to DRAM at tick t, by address."""
     ways = p.at_used - p.at_tags

@@ -20,7 +20,8 @@ def channels_reached(
     `counts` and `strides` (bytes) give the runs, the last dimension the fastest; `seen` (one
     entry a channel) is scratch. Ends early once every channel has been reached.
     """
-    seen[:] = 0
+    for channel in range(len(seen)):
+        seen[channel] = 0
     reached, touched, runs = 0, 0, 1
     for d in range(len(counts)):
         runs *= counts[d]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from npusim.core.jit import jit, jit_inline
+from npusim.core.jit import jit, jit_allocating, jit_inline
 from npusim.machine.dram.detailed import layout as at
 from npusim.machine.dram.detailed.params import QUARTERS, Controller
 from npusim.machine.dram.detailed.pieces import admit, finish, line_up, ticks_of
@@ -109,7 +109,7 @@ def step(channel: int, now: int, m: DramParams, p: Controller, s: Ints, done: In
     return _run(p.at_channels + channel * p.channel_size, limit, m, p, s, done)
 
 
-@jit
+@jit_allocating
 def write_out(m: DramParams, p: Controller, s: Ints) -> int:
     """Write what is queued at the end of a program; the tick at which the last data have moved.
 
