@@ -218,6 +218,27 @@ def test_outstanding_reads_set_the_rate_up_to_the_bus(
     assert rate == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.parametrize("model", EXACT)
+@pytest.mark.parametrize(("outstanding", "share"), [(1954, 1.0), (1953, 1953 / 1954), (977, 0.5)])
+def test_outstanding_reads_that_saturate_a_wide_bus(chip, model, outstanding, share):
+    """M30: 1 TB/s at 500 ns with bursts of 256 B takes 1954 reads in flight, no fewer.
+
+    500 ns are 1953.1 clocks of 0.256 ns, in each of which the bus carries a burst.
+    """
+    clock_ns, rate = 0.256, 3906250000
+    one = chip(
+        model, "HBM2_2000_DRAMSIM3", clock_hz=rate, transfers_per_s=16 * rate, burst_length=16,
+        row_bytes=8192, read_queue=2048,
+        timings_ns={"cl": 500 - clock_ns, "rcd": 0.0, "ccd_s": clock_ns, "ccd_l": clock_ns},
+    )  # fmt: skip
+    ends = [0.0] * outstanding
+    for k in range(8 * outstanding):
+        ends.append(one.read(ends[k], k % 128))
+    clocks = ends[-1] - ends[-1 - 4 * outstanding]
+    assert 4 * outstanding / clocks == pytest.approx(share, rel=1e-4)
+    assert one.dram.burst_bytes / clock_ns == pytest.approx(1000)
+
+
 # ---------------------------------------------------------------- refresh
 
 

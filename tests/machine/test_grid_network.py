@@ -19,7 +19,7 @@ BOTH = MODELS[:2]
 
 @pytest.mark.parametrize("model", MODELS)
 def test_zero_load_latency_of_a_packet(npu, grids, model):
-    """5 hops of 4 cycles and 16 flits behind one another: H t_hop + F = 36."""
+    """M54: 5 hops of 4 cycles and 16 flits behind one another: H t_hop + F = 36."""
     machine = grids.grid(npu, "mesh", 1, 8)
     assert grids.ends(machine, model, (0, 5, 16 * 32, 0)) == [36]
 
@@ -59,7 +59,7 @@ def test_a_transfer_to_its_own_router_passes_the_ports_only(npu, grids, model):
 def test_credits_limit_a_stream_to_buffers_per_round_trip(
     npu, grids, model, flits, buffer, hop, rate
 ):
-    """min(1, buffers / round trip); the round trip is a hop and the cycle of the credit."""
+    """M51 to M53: min(1, buffers / round trip), which is a hop and the cycle of the credit."""
     fields = (f"noc.grid.buffer_flits={buffer}", f"noc.grid.hop_cycles={hop}")
     machine = grids.grid(npu, "mesh", 1, 3, *fields, "noc.grid.packet_bytes=1 MiB")
     size = 4000
