@@ -45,7 +45,7 @@ def rows() -> Iterator[Compared]:
                 peer_clocks=float(run["peer_cycles"]),
                 clocks={},
             )
-            yield replace(row, clocks={model: recomputed(row, model) for model in MODELS})
+            yield replace(row, clocks={model: recomputed(row, model).clocks for model in MODELS})
 
 
 def main() -> None:

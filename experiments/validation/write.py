@@ -16,7 +16,7 @@ from npusim.api.hardware import load_hardware
 from npusim.api.noc_trace import replay_traces
 from npusim.hw import closed_forms
 from npusim.hw.matrix import Matrix
-from npusim.machine.dram.peers import DEVICES, Comparison, compare, read_runs
+from npusim.machine.dram import compared
 from npusim.measure.noc_trace import mean_end_error, mean_error
 
 ROOT = Path(__file__).parents[2]
@@ -44,12 +44,7 @@ def _unsigned(value: float | None) -> str:
 
 def memory() -> Iterator[str]:
     """DRAM models beside two other simulators, on the same bursts."""
-    runs = read_runs(DATA / "memory" / "dram_peer_runs.csv")
-    drams = {
-        name: load_hardware("npu_a", tuple(device.overrides))[0].machine.dram
-        for name, device in DEVICES.items()
-    }
-    found = {model: [compare(run, drams[run.device], model) for run in runs] for model in MODELS}
+    runs = compared.table()
     yield "## DRAM"
     yield ""
     yield (
@@ -65,7 +60,9 @@ def memory() -> Iterator[str]:
     for model in MODELS:
         cells = [model]
         for peer, reads in groups:
-            errors = [abs(c.error) for c in found[model] if _is(c, peer, reads)]
+            errors = [
+                abs(run.error(model)) for run in runs if run.peer == peer and run.mixed != reads
+            ]
             parts = (fmean(errors), median(errors), max(errors))
             cells.append(" / ".join(f"{100 * part:.1f}" for part in parts) + " %")
         rows.append(cells)
@@ -74,16 +71,12 @@ def memory() -> Iterator[str]:
     head = ["trace", "bursts", "their clocks", *(f"{model}" for model in MODELS)]
     rows = [
         [
-            f"{run.peer}, {run.device}, {run.pattern}", f"{run.bursts:,}", f"{run.clocks:,.0f}",
-            *(percent(found[model][k].error) for model in MODELS),
+            f"{run.peer}, {run.standard}, {run.trace}", f"{run.bursts:,}",
+            f"{run.peer_clocks:,.0f}", *(percent(run.error(model)) for model in MODELS),
         ]
-        for k, run in enumerate(runs)
+        for run in runs
     ]  # fmt: skip
     yield from table(head, rows)
-
-
-def _is(comparison: Comparison, peer: str, reads: bool) -> bool:
-    return comparison.run.peer == peer and comparison.run.reads_only == reads
 
 
 def network() -> Iterator[str]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from npusim.hw.dram import Dram
 from npusim.hw.standards import dram_of
-from npusim.machine.dram.detailed.replay import replay_detailed
-from npusim.machine.dram.replay import channel_of, replay
+from npusim.machine.dram.detailed.replay import DetailedReplay, replay_detailed
+from npusim.machine.dram.replay import Replay, channel_of, replay
 from npusim.machine.dram.traces import Geometry, trace
 from npusim.program.program import Ints
 
@@ -72,11 +72,11 @@ def _row(row: dict[str, str]) -> Compared:
     )
 
 
-def recomputed(row: Compared, model: str, run_bytes: int = 1024) -> float:
-    """Command clocks that a model takes for the trace of a row."""
+def recomputed(row: Compared, model: str, run_bytes: int = 1024) -> Replay | DetailedReplay:
+    """What a model makes of the trace of a row: its clocks, and the latency of each burst."""
     if model == "detailed":
-        return replay_detailed(_channel(row, model), trace_of(row)).clocks
-    return replay(_channel(row, model), trace_of(row), run_bytes).clocks
+        return replay_detailed(_channel(row, model), trace_of(row))
+    return replay(_channel(row, model), trace_of(row), run_bytes)
 
 
 def _channel(row: Compared, model: str) -> Dram:
