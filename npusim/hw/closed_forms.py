@@ -147,6 +147,22 @@ def dram_efficiency(dram: Dram, run_bytes: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(reached * dram.share_without_refresh)
 
 
+def dram_turns_ns(dram: Dram, read_bytes: ArrayLike, write_bytes: ArrayLike) -> NDArray[np.float64]:
+    """Time in which the data buses stand still between reads and writes that come mixed (A22).
+
+    Writes go out in batches, from mark to mark of their queue, and each batch costs two turns of
+    the bus; the first row of what follows is opened meanwhile. There are no more batches than the
+    smaller of both amounts makes.
+    """
+    times, clock_ns = dram.timings_ns, 1e9 / dram.clock_hz
+    batch = (dram.drain_at_bursts - dram.drain_low_bursts) * dram.burst_bytes * dram.channels
+    opening_ns = times.rp + times.rcd
+    there_ns = (dram.read_to_write_clocks - dram.burst_clocks) * clock_ns
+    back_ns = times.cwl + times.wtr_s
+    each_ns = max(there_ns, opening_ns) + max(back_ns, opening_ns)
+    return np.asarray(np.minimum(read_bytes, write_bytes) / batch * each_ns)
+
+
 def dram_round_trip_cycles(machine: Machine) -> float:
     """Core cycles from a read's issue on an idle machine to its data in the scratchpad."""
     network_ns = 2e9 * network_way_cycles(machine) / machine.noc.clock_hz

@@ -110,8 +110,6 @@ class Dram(Spec):
                 yield name, f"must be whole quarters of a clock, found {clocks:g}"
         if self.drain_low >= self.drain_high:
             yield "drain_low", f"must be below drain_high = {self.drain_high:g}"
-        elif self.drain_high_bursts <= self.drain_low_bursts:
-            yield "write_queue", f"has no whole burst between its marks, found {self.write_queue}"
 
     def _partial_sizes(self) -> Iterator[tuple[str, str]]:
         if self.row_bytes % self.burst_bytes or not _is_power_of_two(self.row_bursts):
@@ -227,9 +225,9 @@ class Dram(Spec):
         return self.channels * self.channel_bytes_per_s
 
     @property
-    def drain_high_bursts(self) -> int:
-        """Posted bursts per channel at which a drain begins."""
-        return max(int(self.drain_high * self.write_queue), 1)
+    def drain_at_bursts(self) -> int:
+        """Posted bursts per channel with which a drain begins: the first above `drain_high`."""
+        return min(int(self.drain_high * self.write_queue) + 1, self.write_queue)
 
     @property
     def drain_low_bursts(self) -> int:

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from npusim.hw.closed_forms import dram_efficiency, dram_round_trip_cycles, run_drain_cycles
+from npusim.hw.closed_forms import (
+    dram_efficiency,
+    dram_round_trip_cycles,
+    dram_turns_ns,
+    run_drain_cycles,
+)
 from npusim.hw.machine import Machine
 
 Floats = NDArray[np.float64]
@@ -107,6 +112,10 @@ def price(claim: Claim, machine: Machine) -> Priced:
     c = dict(zip(vars(claim), np.broadcast_arrays(*fields), strict=True))
     moved = c["dram_read_bytes"] + c["dram_write_bytes"]
     dram = moved / machine.dram_bytes_per_cycle / dram_efficiency(machine.dram, c["run_bytes"])
+    # what the first rounds load is there before anything is written, and so on to the last ones
+    mixed = np.clip(1 - c["slots"] / np.maximum(c["rounds"], 1), 0, 1)
+    turning_ns = mixed * dram_turns_ns(machine.dram, c["dram_read_bytes"], c["dram_write_bytes"])
+    dram = dram + turning_ns * machine.core.clock_hz / 1e9
     port = (c["dram_read_bytes"] / machine.cores + c["gathered_bytes"]) / _port(machine)
     compute = np.maximum(c["matrix_cycles"], c["vector_cycles"])
     # until then the operands of a product are held

@@ -181,11 +181,6 @@ def test_values_are_strict(spoilt, old, new, message):
         ("interleave_bytes: 256 B", "drain_low: 0.9", "must be below drain_high = 0.8"),
         ("interleave_bytes: 256 B", "drain_high: 1.1", "drain_high: must be at most 1, found 1.1"),
         (
-            "interleave_bytes: 256 B",
-            "drain_high: 0.03\n  drain_low: 0.02\n  write_queue: 64",
-            "has no whole burst between its marks",
-        ),
-        (
             "interleave_bytes: 256",
             "interleave_bytes: 384",
             "must be 128 B times a power of two, found 384",

@@ -16,8 +16,11 @@ from npusim.machine.dram.params import (
     BANK,
     BEFORE,
     BUS,
+    COLUMNS,
     COMMANDS,
+    GROUP,
     GROUP_ACTIVATES,
+    IDLE,
     LANE,
     LAST,
     NEXT_ACTIVATE,
@@ -26,6 +29,8 @@ from npusim.machine.dram.params import (
     REFRESHES,
     REMEMBERED,
     ROW,
+    TURNED,
+    TURNS,
     WINDOW,
     DramParams,
 )
@@ -41,10 +46,60 @@ def take(clock: int, t: int, step: int, s: Ints) -> int:
 
 
 @jit_inline
-def in_time(t: int, bank: int, row: int, s: Ints) -> bool:
-    """Whether the row was still open when the request arrived at t (A21)."""
+def take_bus(base: int, lane: int, t: int, ready: int, p: DramParams, s: Ints) -> int:
+    """A burst's step of a data bus, having arrived at t; the later of its begin and `ready`.
+
+    The first one after the bus turned has nobody before it to hide what it waits for: the bus
+    stands still until it is `ready`, or another one would be (A22).
+    """
+    if s[lane + IDLE]:
+        opened = s[base + TURNED] + p.rp + p.rcd
+        s[lane + BUS], s[lane + IDLE] = max(s[lane + BUS], min(ready, opened)), 0
+    return int(max(ready, take(lane + BUS, t, p.ccd_s, s)))
+
+
+@jit
+def turn_to_writes(t: int, base: int, p: DramParams, s: Ints) -> None:
+    """The data buses of a channel from reads to writes, which are there from t on (A22)."""
+    s[base + TURNED] = t
+    for k in range(p.lanes):
+        lane = base + p.at_lanes + k * LANE
+        s[base + TURNED] = max(s[base + TURNED], s[lane + BUS])
+        s[lane + BUS] = max(s[lane + BUS], t) + p.turn_to_write
+        s[lane + IDLE] = 1
+    for group in range(base + p.at_groups, base + p.at_banks, GROUP):
+        s[group + COLUMNS] = max(s[group + COLUMNS], s[base + TURNED]) + p.turn_to_write
+    s[TURNS] += 1
+
+
+@jit
+def turn_to_reads(base: int, p: DramParams, s: Ints) -> None:
+    """The data buses of a channel from writes to reads; a group waits longer (A22)."""
+    s[base + TURNED] = 0
+    for k in range(p.lanes):
+        lane = base + p.at_lanes + k * LANE
+        s[base + TURNED] = max(s[base + TURNED], s[lane + BUS])
+        s[lane + BUS] += p.turn_to_read
+        s[lane + IDLE] = 1
+    for group in range(base + p.at_groups, base + p.at_banks, GROUP):
+        s[group + COLUMNS] += p.turn_group
+
+
+@jit_inline
+def in_time(t: int, base: int, bank: int, row: int, s: Ints) -> bool:
+    """Whether the row was still open when the request arrived at t (A21).
+
+    Rows that were closed before the bus turned were closed for all that comes after.
+    """
     k = bank + BEFORE + 2 * (row & (REMEMBERED - 1))
-    return bool(s[k] == row and s[k + 1] > t)
+    return bool(s[k] == row and s[k + 1] > max(t, s[base + TURNED]))
+
+
+@jit_inline
+def remember(bank: int, row: int, until: int, s: Ints) -> None:
+    """A row was open until then, for requests that come late but arrived before."""
+    k = bank + BEFORE + 2 * (row & (REMEMBERED - 1))
+    s[k], s[k + 1] = row, until
 
 
 @jit_inline
@@ -64,8 +119,7 @@ def activate(
     start = max(start, take(group + GROUP_ACTIVATES, t, p.group_activate, s))
     start = max(start, take(base + COMMANDS, t, p.row_commands, s))
     if old >= 0:
-        k = bank + BEFORE + 2 * (old & (REMEMBERED - 1))
-        s[k], s[k + 1] = old, start - p.rp
+        remember(bank, old, start - p.rp, s)
     s[bank + ROW] = row
     s[bank + NEXT_ACTIVATE] = start + p.rc
     s[bank + NEXT_PRECHARGE] = start + p.ras
@@ -112,7 +166,7 @@ def _refresh(now: int, base: int, which: int, p: DramParams, s: Ints) -> None:
 def admit(t: int, base: int, p: DramParams, s: Ints) -> int:
     """When a read that comes at t finds a free place in the controller's queue (A36)."""
     s[base + ADMITS] = max(s[base + ADMITS], s[base + p.at_queue])
-    return int(max(t, s[base + ADMITS]))
+    return int(max(t, s[base + ADMITS], s[base + TURNED]))
 
 
 @jit_inline

@@ -8,6 +8,7 @@ last of them is. Precharges, the queue of reads and the order of activates are l
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
+from npusim.machine.dram.bank import in_time, remember
 from npusim.machine.dram.mapping import bank_of, group_of, row_of
 from npusim.machine.dram.params import (
     ACTIVATES,
@@ -18,7 +19,6 @@ from npusim.machine.dram.params import (
     BUS,
     COLUMNS,
     GROUP,
-    HAS_READ,
     LANE,
     LAST,
     NEXT_ACTIVATE,
@@ -42,10 +42,12 @@ def _visit(
     ready = max(s[group], t)
     s[group] = ready + (rounds * p.ccd_l * p.stretch >> STRETCH_BITS)
     opened = 0
-    if s[at + ROW] != row:
+    if s[at + ROW] != row and not in_time(t, base, at, row, s):
+        begin = max(t, s[at + NEXT_ACTIVATE])
+        if s[at + ROW] >= 0:
+            remember(at, s[at + ROW], begin, s)
         s[at + ROW], opened = row, 1
         s[base + p.at_sets + bank * ALL + ALL_ROW] = -1
-        begin = max(t, s[at + NEXT_ACTIVATE])
         s[at + NEXT_ACTIVATE] = begin + (p.rc * p.stretch >> STRETCH_BITS)
         ready = max(ready, begin + (p.rcd_write if writes else p.rcd))
     return int(ready + (rounds - 1) * p.ccd_l), opened
@@ -76,8 +78,8 @@ def _banks(
     return int(ready)
 
 
-@jit_inline
-def _block(
+@jit
+def block(
     t: int, base: int, inner: int, count: int, writes: bool, p: DramParams, s: Ints
 ) -> int:  # fmt: skip
     """`count` bursts of one block that come at t; when the last column command is issued."""
@@ -99,29 +101,3 @@ def _block(
     s[lane + LAST] = max(s[lane + LAST], ready)
     s[BURSTS] += count
     return int(ready)
-
-
-@jit_inline
-def _all(
-    t: int, base: int, inner: int, count: int, writes: bool, p: DramParams, s: Ints
-) -> int:  # fmt: skip
-    end = t
-    while count > 0:
-        part = min(count, p.block - (inner & (p.block - 1)))
-        end = max(end, _block(t, base, inner, part, writes, p, s))
-        inner += part
-        count -= part
-    return int(end)
-
-
-@jit
-def read(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> int:
-    """`count` bursts from `inner` on that come at t; when the last column command is issued."""
-    s[base + HAS_READ] = 1
-    return _all(t, base, inner, count, False, p, s)
-
-
-@jit
-def write(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> None:
-    """`count` posted bursts that are written out from t on."""
-    _all(t, base, inner, count, True, p, s)

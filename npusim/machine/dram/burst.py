@@ -8,15 +8,13 @@ order.
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine.dram.bank import activate, admit, in_time, leave, refresh_if_due, take
+from npusim.machine.dram.bank import activate, admit, in_time, leave, refresh_if_due, take, take_bus
 from npusim.machine.dram.mapping import bank_of, group_of, lane_of, row_of
 from npusim.machine.dram.params import (
     BANK,
     BURSTS,
-    BUS,
     COLUMNS,
     GROUP,
-    HAS_READ,
     LANE,
     LAST,
     NEXT_COLUMN,
@@ -39,12 +37,12 @@ def serve(t: int, base: int, inner: int, writes: bool, p: DramParams, s: Ints) -
     if s[bank + ROW] == row:
         ready = max(t, s[bank + NEXT_COLUMN])
     else:
-        closed = in_time(t, bank, row, s)
+        closed = in_time(t, base, bank, row, s)
         if not closed:
             ready = activate(t, base, lane, group, bank, row, s[bank + NEXT_PRECHARGE], p, s)
             ready += p.rcd_write if writes else p.rcd
-    ready = max(ready, take(lane + BUS, t, p.ccd_s, s))
     ready = max(ready, take(group + COLUMNS, t, p.ccd_l, s))
+    ready = take_bus(base, lane, t, ready, p, s)
     s[lane + LAST] = max(s[lane + LAST], ready)
     s[BURSTS] += 1
     if not closed:
@@ -62,7 +60,6 @@ def read(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> i
         ready = serve(admit(t, base, p, s), base, inner + k, False, p, s)
         leave(ready + p.clock, base, p, s)
         end = max(end, ready)
-    s[base + HAS_READ] = 1
     return end
 
 

@@ -26,17 +26,21 @@ BANK = BEFORE + 2 * REMEMBERED
 #: the next run that needs them all, and their precharge after such runs.
 ALL_ROW, ALL_COLUMN, ALL_PRECHARGE = range(3)
 ALL = 3
-#: A pseudo-channel's clocks: data bus, activate window, next refresh, last column command.
-BUS, WINDOW, REFRESH, LAST = range(4)
-LANE = 4
+#: A pseudo-channel's clocks: data bus, activate window, next refresh, last column command; and
+#: whether nothing has passed its bus since that turned.
+BUS, WINDOW, REFRESH, LAST, IDLE = range(5)
+LANE = 5
 #: A bank group's clocks: column commands, activates.
 COLUMNS, GROUP_ACTIVATES = range(2)
 GROUP = 2
 #: A channel's own: row-command bus, when it admits more, writes posted (in runs and in bursts),
-#: when the newest of them came, whether it has read since it last wrote, when it had written;
-#: bursts in the place of the read queue that is being filled, and the sum of their times.
-COMMANDS, ADMITS, RUNS, POSTED, NEWEST, HAS_READ, DRAINED, FILLED, LEAVING = range(9)
-CHANNEL = 9
+#: when the newest of them came, what it did last, when it had written, when its bus last turned
+#: from one to the other; bursts in the place of the read queue that is being filled, and the sum of
+#: their times.
+COMMANDS, ADMITS, RUNS, POSTED, NEWEST, LATEST, DRAINED, TURNED, FILLED, LEAVING = range(10)
+CHANNEL = 10
+#: What a channel did last: nothing yet, reads, writes.
+NOTHING, READING, WRITING = range(3)
 #: Fraction bits of the factor by which model `bound` stretches for refreshes.
 STRETCH_BITS = 16
 #: Places into which model `run` divides the read queue at least (A36).
@@ -99,6 +103,9 @@ class DramParams(NamedTuple):
     group_activate: int
     row_commands: int
     turn: int
+    turn_to_write: int
+    turn_to_read: int
+    turn_group: int
     refi: int
     rfc: int
     stretch: int
@@ -106,7 +113,7 @@ class DramParams(NamedTuple):
     places: int
     place_bits: int
     read_queue: int
-    drain_high: int
+    drain_at: int
     drain_low: int
     at_lanes: int
     at_groups: int
@@ -135,7 +142,8 @@ def params_of(dram: Dram, clock: int) -> DramParams:
     geometry = _geometry(dram)
     per_round = geometry["spread"] // geometry["spread_lanes"] * ccd_s
     there = dram.read_to_write_clocks * clock
-    back = ticks(times.cwl) + burst + ticks(times.wtr_l)
+    back = ticks(times.cwl) + burst + ticks(times.wtr_s)
+    longer = ticks(times.wtr_l) - ticks(times.wtr_s)
     refreshes = dram.refresh != "none"
     return DramParams(
         model=_MODELS[dram.model],
@@ -157,7 +165,10 @@ def params_of(dram: Dram, clock: int) -> DramParams:
         activate=max(ticks(times.rrd_s), -(-ticks(times.faw) // 4)),
         group_activate=ticks(times.rrd_l),
         row_commands=round((dram.activate_command_clocks + dram.precharge_command_clocks) * clock),
-        turn=max(there + back - 2 * ccd_s, 0),
+        turn=max(there - ccd_s, 0) + max(back - ccd_s, 0),
+        turn_to_write=max(there - ccd_s, 0),
+        turn_to_read=max(back - ccd_s, 0),
+        turn_group=max(back + longer - ccd_l, 0),
         refi=max(ticks(times.refi), 1) if refreshes and dram.model != "bound" else 1 << 60,
         rfc=ticks(times.rfc),
         stretch=round((1 << STRETCH_BITS) / dram.share_without_refresh),
@@ -227,14 +238,14 @@ def _places(dram: Dram) -> dict[str, int]:
         "at_sets": groups * dram.banks_per_group * BANK,
         "at_queue": dram.banks_per_group * ALL,
         "at_writes": places,
-        "channel_size": (dram.drain_high_bursts + 1) * WRITE,
+        "channel_size": (dram.drain_at_bursts + 1) * WRITE,
     }
     ends = np.cumsum(list(parts.values())).tolist()
     return {
         "places": places,
         "place_bits": bits,
         "read_queue": dram.read_queue,
-        "drain_high": dram.drain_high_bursts,
+        "drain_at": dram.drain_at_bursts,
         "drain_low": dram.drain_low_bursts,
         **dict(zip(parts, ends, strict=True)),
     }

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram import serve
-from npusim.machine.dram.bank import refresh_if_due
+from npusim.machine.dram.bank import refresh_if_due, turn_to_writes
 from npusim.machine.dram.params import (
     ADMITS,
     BUS,
     DRAINED,
-    HAS_READ,
     LANE,
     LAST,
+    LATEST,
     NEWEST,
     POSTED,
+    READING,
     RUNS,
-    TURNS,
+    TURNED,
     WRITE,
+    WRITING,
     DramParams,
 )
 from npusim.program.program import Ints
@@ -26,14 +28,14 @@ from npusim.program.program import Ints
 def post(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> int:
     """Take `count` bursts from `inner` on that come at t; returns when the last is accepted."""
     while count > 0:
-        taken = min(count, p.drain_high - s[base + POSTED])
+        taken = min(count, p.drain_at - s[base + POSTED])
         at = base + p.at_writes + s[base + RUNS] * WRITE
         s[at], s[at + 1] = inner, taken
         s[base + RUNS] += 1
         s[base + POSTED] += taken
         t = max(t, s[base + ADMITS])
         s[base + NEWEST] = max(s[base + NEWEST], t)
-        if s[base + POSTED] >= p.drain_high:
+        if s[base + POSTED] >= p.drain_at:
             drain(t, base, p.drain_low, p, s)
         inner += taken
         count -= taken
@@ -43,13 +45,17 @@ def post(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> i
 @jit
 def drain(t: int, base: int, keep: int, p: DramParams, s: Ints) -> None:
     """Write out the oldest posted bursts until `keep` are left, in one turn of the bus."""
-    _turn(t, base, p, s)
+    for k in range(p.lanes):
+        refresh_if_due(t, base, k, p, s)
+    if s[base + LATEST] == READING:
+        turn_to_writes(t, base, p, s)
+    s[base + LATEST] = WRITING
     at, kept = base + p.at_writes, 0
     for k in range(s[base + RUNS]):
         first, count = s[at + k * WRITE], s[at + k * WRITE + 1]
         out = min(count, s[base + POSTED] - keep)
         if out > 0:
-            serve.write(t, base, first, out, p, s)
+            serve.write(max(t, s[base + TURNED]), base, first, out, p, s)
             s[base + POSTED] -= out
         if out < count:
             s[at + kept * WRITE], s[at + kept * WRITE + 1] = first + out, count - out
@@ -67,18 +73,6 @@ def _settle(base: int, p: DramParams, s: Ints) -> None:
         free, last = min(free, s[lane + BUS]), max(last, s[lane + LAST])
     s[base + DRAINED] = last + p.cwl + p.burst
     s[base + ADMITS] = max(s[base + ADMITS], free - p.read_queue * p.ccd_s)
-
-
-@jit_inline
-def _turn(t: int, base: int, p: DramParams, s: Ints) -> None:
-    """The bus from reads to writes and back, if it has been read since it was last written."""
-    for k in range(p.lanes):
-        refresh_if_due(t, base, k, p, s)
-        if s[base + HAS_READ]:
-            bus = base + p.at_lanes + k * LANE + BUS
-            s[bus] = max(s[bus], t) + p.turn
-    s[TURNS] += s[base + HAS_READ]
-    s[base + HAS_READ] = 0
 
 
 @jit_inline

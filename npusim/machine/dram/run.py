@@ -7,8 +7,8 @@ banks of a number have the row open, the visit is left out too.
 
 from __future__ import annotations
 
-from npusim.core.jit import jit, jit_inline
-from npusim.machine.dram.bank import activate, admit, in_time, leave, refresh_if_due, take
+from npusim.core.jit import jit_inline
+from npusim.machine.dram.bank import activate, admit, in_time, leave, refresh_if_due, take, take_bus
 from npusim.machine.dram.mapping import bank_of, group_of, lane_of, row_of
 from npusim.machine.dram.params import (
     ALL,
@@ -21,7 +21,7 @@ from npusim.machine.dram.params import (
     COLUMNS,
     FILLED,
     GROUP,
-    HAS_READ,
+    IDLE,
     LANE,
     LAST,
     LEAVING,
@@ -51,14 +51,14 @@ def _visit(
     if s[at + ROW] == row:
         ready = max(t, s[at + NEXT_COLUMN], s[together + ALL_COLUMN])
     else:
-        closed = in_time(t, at, row, s)
+        closed = in_time(t, base, at, row, s)
         if not closed:
             closes = max(s[at + NEXT_PRECHARGE], s[together + ALL_PRECHARGE])
             ready = activate(t, base, lane, group, at, row, closes, p, s)
             ready += p.rcd_write if writes else p.rcd
             s[together + ALL_ROW] = -1
-    ready = max(ready, take(lane + BUS, t, p.ccd_s, s))
     ready = max(ready, take(group + COLUMNS, t, rounds * p.ccd_l, s))
+    ready = take_bus(base, lane, t, ready, p, s)
     s[lane + LAST] = max(s[lane + LAST], ready)
     if not closed:
         last = ready + (rounds - 1) * p.round
@@ -79,7 +79,7 @@ def _left(t: int, count: int, base: int, p: DramParams, s: Ints) -> None:
 
 
 @jit_inline
-def _block(
+def block(
     t: int, base: int, inner: int, count: int, writes: bool, p: DramParams, s: Ints
 ) -> int:  # fmt: skip
     """`count` bursts of one block that come at t; when the last column command is issued."""
@@ -163,32 +163,7 @@ def _rest(
     for k in range(p.spread_lanes):
         lane = lanes + k * LANE
         own = (count + p.spread_lanes - 1 - k) >> p.spread_lane_bits
+        s[lane + IDLE] = 0
         s[lane + BUS] += idle + own * p.ccd_s
         s[lane + LAST] = max(s[lane + LAST], ready)
     return int(ready)
-
-
-@jit_inline
-def _all(
-    t: int, base: int, inner: int, count: int, writes: bool, p: DramParams, s: Ints
-) -> int:  # fmt: skip
-    end = t
-    while count > 0:
-        part = min(count, p.block - (inner & (p.block - 1)))
-        end = max(end, _block(t, base, inner, part, writes, p, s))
-        inner += part
-        count -= part
-    return int(end)
-
-
-@jit_inline
-def read(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> int:
-    """`count` bursts from `inner` on that come at t; when the last column command is issued."""
-    s[base + HAS_READ] = 1
-    return _all(t, base, inner, count, False, p, s)
-
-
-@jit
-def write(t: int, base: int, inner: int, count: int, p: DramParams, s: Ints) -> None:
-    """`count` posted bursts that are written out from t on."""
-    _all(t, base, inner, count, True, p, s)

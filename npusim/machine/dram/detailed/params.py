@@ -34,7 +34,7 @@ class Controller(NamedTuple):
     step: int
     read_queue: int
     write_queue: int
-    drain_high: int
+    drain_at: int
     drain_low: int
     dual_bus: bool
     activate_length: int
@@ -87,7 +87,7 @@ def controller(dram: Dram, clock_ticks: int, pieces: int, log_commands: int = 0)
         step=gcd(QUARTERS, *lengths.values()),
         read_queue=dram.read_queue,
         write_queue=dram.write_queue,
-        drain_high=dram.drain_high_bursts,
+        drain_at=dram.drain_at_bursts,
         drain_low=dram.drain_low_bursts,
         dual_bus=dram.dual_command_bus,
         **lengths,

@@ -22,7 +22,7 @@ def choose_mode(channel: int, p: Controller, s: Ints) -> int:
     """Serve writes from the high watermark, or while no read waits, down to the low one."""
     reads, writes = s[channel + at.READS], s[channel + at.WRITES]
     if s[channel + at.MODE] == 0:
-        if writes > p.drain_high or (reads == 0 and writes > 0):
+        if writes >= p.drain_at or (reads == 0 and writes > 0):
             s[channel + at.MODE] = 1
             s[channel + at.TURNS] += 1
     elif reads > 0 and writes <= p.drain_low:

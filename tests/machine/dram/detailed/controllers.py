@@ -71,7 +71,7 @@ class Controller:
         if self.drains:
             self.drains = not (reads and writes <= self.dram.drain_low_bursts)
         else:
-            self.drains = writes > self.dram.drain_high_bursts or (not reads and writes > 0)
+            self.drains = writes >= self.dram.drain_at_bursts or (not reads and writes > 0)
 
     def _wishes(self, now: int) -> Iterator[tuple]:
         """(command, request) in order: openers, row hits, refreshes, other row commands."""
