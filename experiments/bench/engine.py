@@ -12,12 +12,17 @@ from npusim.machine.timing import time_program
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast one program is timed, and how long it takes on the machine."""
+    """How fast one program is timed, and how long it takes on the machine.
+
+    `runs` are requests of copies, each a run of neighbouring bursts at its end in DRAM.
+    """
 
     cycles: int
     floor_cycles: float
     cpu_s: float
     bursts: int
+    runs: int
+    dram_bytes: int
     instructions: int
 
     @property
@@ -40,4 +45,12 @@ def speed(request: Request, times: int = 10) -> Speed:
         begin = time.process_time()
         timeline = time_program(program, made.machine)
         best = min(best, time.process_time() - begin)
-    return Speed(totals.cycles, totals.floor_cycles, best, timeline.dram_bursts, len(program))
+    return Speed(
+        cycles=totals.cycles,
+        floor_cycles=totals.floor_cycles,
+        cpu_s=best,
+        bursts=timeline.dram_bursts,
+        runs=int(timeline.requests.sum()),
+        dram_bytes=timeline.dram_bursts * made.machine.dram.burst_bytes,
+        instructions=len(program),
+    )

@@ -10,7 +10,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commands import best_of
@@ -22,7 +22,6 @@ from npusim import __version__
 from npusim.api.request import Request
 
 HERE = Path(__file__).parent
-LLAMA = ("--hw", "npu_a", "--model", "llama_block")
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,16 @@ def rows() -> Iterator[Row]:
         yield from _run("default, every operator validated", "20 s, 4 GiB", folder)
         yield from _run("seq 2048, validated", "90 s", folder, "--set", "seq=2048")
         yield from _run("default, timing only", "3 s", folder, "--timing-only")
-        long = ("--set", "seq=2048", "--timing-only")
-        yield from _run("seq 2048, timing only", "6 s", folder, *long)
+        square = ("m=8192", "n=8192", "k=8192")
+        for model, aim in (("run", "5 s, 2 GiB"), ("burst", "20 s, 2 GiB")):
+            dram = ("--timing-only", "--hw-set", f"dram.model={model}")
+            yield from _run(f"seq 2048, `{model}`", aim, folder, "--set", "seq=2048", *dram)
+            yield from _run(
+                f"8192^3, `{model}`", aim, folder, "--set", *square, *dram, model="matmul"
+            )
+        yield from _run(
+            "default, `detailed`", "", folder, "--timing-only", "--hw-set", "dram.model=detailed"
+        )
     yield from _gemm()
     yield from _memory()
     yield from _emission()
@@ -54,31 +61,39 @@ def _help() -> Iterator[Row]:
     yield Row("help", "npusim --help", f"{cost.cpu_s:.3f} CPU s", "0.1 s")
 
 
-def _run(what: str, aim: str, folder: str, *more: str) -> Iterator[Row]:
-    cost = best_of(3, "run", *LLAMA, *more, "--out", folder)
-    command = " ".join(("npusim run", *LLAMA, *more))
+def _run(what: str, aim: str, folder: str, *more: str, model: str = "llama_block") -> Iterator[Row]:
+    asked = ("--hw", "npu_a", "--model", model, *more)
+    cost = best_of(3, "run", *asked, "--out", folder)
+    command = " ".join(("npusim run", *asked))
     measured = f"{cost.cpu_s:.1f} CPU s, {cost.peak_bytes / 2**30:.2f} GiB"
-    yield Row(f"llama_block, {what}", command, measured, aim)
+    yield Row(f"{model}, {what}", command, measured, aim)
 
 
 def _gemm() -> Iterator[Row]:
+    plan = "experiments/bench/gemm_2048.py"
     sizes = {"m": "2048", "n": "2048", "k": "2048"}
-    found = speed(Request("matmul", sizes=sizes, plan=str(HERE / "gemm_2048.py")))
-    yield Row(
-        "GEMM 2048^3, cycles over the floor",
-        "npusim run --model matmul --set m=2048 n=2048 k=2048 --timing-only "
-        "--plan experiments/bench/gemm_2048.py",
-        f"{found.over_floor:.3f} ({found.cycles} cycles)",
-        "1.2",
-    )
-    yield Row(
-        "GEMM 2048^3, speed of the engine",
-        "python experiments/bench/run.py (engine.speed: costs, walks, events and timeline alone)",
-        f"{found.cycles_per_cpu_s / 1e6:.1f} M cycles per CPU s "
-        f"({found.bursts / found.cpu_s / 1e6:.1f} M bursts, "
-        f"{found.instructions / found.cpu_s / 1e6:.2f} M instructions)",
-        "5 M",
-    )
+    request = Request("matmul", sizes=sizes, plan=str(HERE / "gemm_2048.py"))
+    for model, aim in (("run", "5 M, 80 M"), ("burst", "0.4 M, 8 M"), ("detailed", "")):
+        found = speed(replace(request, hw_set=(f"dram.model={model}",)))
+        if model == "run":
+            yield Row(
+                "GEMM 2048^3, cycles over the floor",
+                f"npusim run --model matmul --set m=2048 n=2048 k=2048 --timing-only --plan {plan}",
+                f"{found.over_floor:.3f} ({found.cycles:,} cycles)",
+                "1.2",
+            )
+        yield Row(
+            f"GEMM 2048^3, speed of the engine with `{model}`",
+            "python experiments/bench/run.py (engine.speed: costs, walks, events and timeline "
+            "alone)",
+            f"{found.cycles_per_cpu_s / 1e6:.2f} M cycles, "
+            f"{found.bursts / found.cpu_s / 1e6:.1f} M bursts, "
+            f"{found.runs / found.cpu_s / 1e6:.2f} M runs, "
+            f"{found.dram_bytes / found.cpu_s / 1e9:.2f} GB per CPU s "
+            f"({found.cycles:,} cycles, {found.bursts:,} bursts, {found.runs:,} runs, "
+            f"{found.dram_bytes / 1e6:.1f} MB)",
+            aim,
+        )
 
 
 def _memory() -> Iterator[Row]:
