@@ -18,6 +18,7 @@ from npusim.hw import closed_forms
 from npusim.hw.matrix import Matrix
 from npusim.machine.dram import compared
 from npusim.measure.noc_trace import mean_end_error, mean_error
+from npusim.validate import microbench
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
@@ -115,6 +116,36 @@ def network() -> Iterator[str]:
     yield from table(head, rows)
 
 
+#: Read by one core for each channel of a Wormhole n150, GB/s, by transfer rate: tt-metal,
+#: tech_reports/Saturating_DRAM_bandwidth.
+ONE_READER = {"12 GT/s": 267.0, "14 GT/s": 310.0}
+
+
+def readers() -> Iterator[str]:
+    """DRAM of a real chip read by a core for each channel."""
+    yield "## DRAM behind a network"
+    yield ""
+    yield (
+        "Wormhole n150, every channel read by the core nearest to it "
+        "(`npusim probe --hw wormhole_n150 --only bandwidth`), GB/s; measured values from "
+        "tt-metal's report on saturating DRAM. The card at 14 GT/s has a faster memory clock, and "
+        "its memory ports are scaled alike:"
+    )
+    yield ""
+    rows = []
+    for rate, measured in ONE_READER.items():
+        share = float(rate.split()[0]) / 12
+        fields = [
+            f"dram.transfers_per_s={rate}", f"dram.clock_hz={1.5 * share} GHz",
+            f"noc.grid.memory_port_bytes_per_cycle={23.2 * share:.2f}",
+        ]  # fmt: skip
+        machine = load_hardware("wormhole_n150", fields)[0].machine
+        found = {m.name: m.value for m in microbench.measured("bandwidth", machine).measurements}
+        ours = found["DRAM read, the nearest core for each channel"] / 1e9
+        rows.append([rate, f"{measured:.0f}", f"{ours:.1f}", percent(ours / measured - 1)])
+    yield from table(("memory", "measured", "ours", "error"), rows)
+
+
 def arrays() -> Iterator[str]:
     """Systolic closed forms beside SCALE-Sim and the cycles published for TPU v4 products."""
     yield "## Systolic arrays"
@@ -177,7 +208,7 @@ def page() -> str:
         "`python experiments/validation/write.py --write`; where the data come from says "
         "[tests/data/ORIGIN.md](../tests/data/ORIGIN.md). An error is (ours - theirs) / theirs.",
         "",
-        *memory(), "", *network(), "", *arrays(), "",
+        *memory(), "", *network(), "", *readers(), "", *arrays(), "",
     ]  # fmt: skip
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from npusim.core.dtypes import DType
@@ -65,6 +65,25 @@ class Emitter(Buffers):
             self._copies.extend((number, stream, builder.point, tile.region, piece.region, -1, 0))
             builder.count = number + 1
         return tile
+
+    def multicast(self, buffer: Buffer, piece: Piece, cores: Iterable[int]) -> None:
+        """Copy a piece of a tensor into the next slot of a buffer on several cores at once.
+
+        The core chosen last issues the copy, whether or not it is one of them; the piece is read
+        once, and the network copies it where ways part (A61).
+        """
+        layout, targets = piece.layout, []
+        for core in cores:
+            ring = buffer.ring(core)
+            tile = ring.held = ring.next().like(layout)
+            if tile.dtype is not layout.dtype:
+                raise self._converts(tile.dtype, layout.dtype)
+            targets.append(tile.region)
+        if not targets:
+            raise mistake(f"multicast of {piece.view.tensor} to no core")
+        if not layout.empty:
+            more = self.builder.multicast(targets[1:])
+            self._emit(buffer.queue + 2, _COPY, targets[0], piece.region, -1, more)
 
     def put(self, piece: Piece, tile: Tile) -> None:
         """Copy a tile to a piece of a tensor as it is, on the queue for stores."""

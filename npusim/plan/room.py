@@ -10,7 +10,7 @@ from npusim.core.errors import InputError, Problem
 from npusim.core.units import kib
 from npusim.hw.machine import Machine
 from npusim.plan.axis import Loops
-from npusim.plan.mistakes import kernel_line
+from npusim.plan.mistakes import kernel_line, mistake
 from npusim.plan.tile import Buffer
 from npusim.plan.view import View
 from npusim.program.arena import Arena
@@ -52,6 +52,8 @@ class Room:
 
     def place(self, buffer: Buffer, core: int, slot_of: int, others: Sequence[Buffer]) -> int:
         """The number of a new slot of a kernel's buffer, freed by `release`."""
+        if not 0 <= core < self.machine.cores:
+            raise mistake(f"there is no core {core}: the machine has {self.machine.cores}")
         arena = self._arenas[buffer.space, core]
         if not any(held is arena for held, _ in self._held):
             same = (b for b in others if b.space is buffer.space)

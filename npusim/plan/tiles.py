@@ -1,7 +1,7 @@
 """What a kernel talks to, one verb each; see `buffers` and `emitter` for those of one core.
 
 sram acc shared        room for tiles (slots=2 is double buffering)
-load store copy gather DMA
+load store copy gather DMA; multicast brings the same to several cores
 mma vec                the compute units
 holds                  show a tile as a piece of a graph tensor, for validation
 order wait event       edges by hand

@@ -120,6 +120,11 @@ class Bench:
         """A descriptor for one queue of a core."""
         return self._emit(core, 2 + queue, Kind.COPY, (to, source, -1), after)
 
+    def multicast(self, core: int, to: Sequence[int], source: int, queue: int = 0) -> int:
+        """One descriptor that fills tiles of several cores."""
+        more = self._builder.multicast(to[1:])
+        return self._emit(core, 2 + queue, Kind.COPY, (to[0], source, -1, more), ())
+
     def product(
         self, core: int, c: int, a: int, b: int, first: bool = True, after: Sequence[int] = ()
     ) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from npusim.hw.closed_forms import dram_round_trip_cycles
 from npusim.hw.machine import Machine
+from npusim.machine.links import grid_params, hops, router
 from npusim.validate.probe_result import Measurement, Peak, Roof
 
 #: A peak is reached by a measurement of at least this share of it.
@@ -48,7 +49,8 @@ def _peaks(machine: Machine) -> Iterator[Stated]:
     yield Stated(DRAM, machine.dram.peak_bytes_per_s, "B/s")
     if machine.shared_sram is not None:
         yield Stated(SHARED, float(machine.shared_sram.bytes_per_cycle * noc.clock_hz), "B/s")
-    ports = cores * noc.port_bytes_per_cycle * noc.clock_hz
+    networks = noc.grid.networks if noc.grid else 1  # each has a port of its own at every core
+    ports = cores * networks * noc.port_bytes_per_cycle * noc.clock_hz
     yield Stated(PORTS, float(ports), "B/s")
     copies = cores * core.dma.port_bytes_per_cycle * core.clock_hz
     yield Stated(COPIES, float(copies), "B/s")
@@ -75,9 +77,20 @@ def stated_latency_s(machine: Machine, level: str) -> float:
         return 2 * sram
     there = 2 * noc.latency_cycles / noc.clock_hz
     if level == "remote core":
-        return there + 2 * sram
+        return there + _way_round(machine) + 2 * sram
     assert machine.shared_sram is not None
     return there + machine.shared_sram.latency_cycles / noc.clock_hz + sram
+
+
+def _way_round(machine: Machine) -> float:
+    """Seconds on the links of a grid from core 0 to the last one and back, first network."""
+    noc, grid = machine.noc, machine.noc.grid
+    if grid is None:
+        return 0.0
+    first, *_, last = (router(place, grid) for place in grid.core_places(machine.cores))
+    shape = grid_params(noc)
+    links = hops(0, first, last, shape) + hops(0, last, first, shape)
+    return (grid.request_cycles + grid.hop_cycles * links) / noc.clock_hz
 
 
 def held_against(machine: Machine, found: Iterable[Measurement]) -> Iterator[Peak]:

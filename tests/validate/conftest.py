@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from npusim.api.hardware import load_hardware
 from npusim.validate import microbench
 from npusim.validate.rig import Rig
 
@@ -24,11 +25,14 @@ MACHINES = {
 
 @pytest.fixture(scope="session")
 def probed(npu, edge):
-    """Group `name` of a machine of MACHINES, or of the edge one."""
+    """Group `name` of a machine of MACHINES, of the edge one or of wormhole_n150."""
 
     @cache
     def measure(machine: str, name: str) -> Rig:
-        spec = edge() if machine == "npu_edge" else npu(*MACHINES[machine])
-        return microbench.measured(name, spec)
+        if machine == "npu_edge":
+            return microbench.measured(name, edge())
+        if machine == "wormhole_n150":
+            return microbench.measured(name, load_hardware(machine, ())[0].machine)
+        return microbench.measured(name, npu(*MACHINES[machine]))
 
     return measure

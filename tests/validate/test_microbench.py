@@ -12,6 +12,7 @@ from npusim.validate.peaks import held_against, stated_latency_s
 
 GROUPS = microbench.names()
 EVERYWHERE = [(m, g) for m in ("npu_a", "npu_edge", "one core", "small") for g in GROUPS]
+EVERYWHERE += [("wormhole_n150", group) for group in ("bandwidth", "latency", "onchip")]
 
 
 def value(rig, name):
@@ -119,6 +120,14 @@ def test_writes_cost_turns_of_the_bus(probed):
     assert points[50.0] < points[0.0]
 
 
+def test_one_reader_for_each_channel_of_a_real_chip(probed):
+    """Wormhole n150 at 12 GT/s: 267 of 288 GB/s (tt-metal, Saturating_DRAM_bandwidth)."""
+    rig = probed("wormhole_n150", "bandwidth")
+    found = value(rig, "DRAM read, the nearest core for each channel")
+    assert found == pytest.approx(267e9, rel=0.05)
+    assert found > 1.5 * value(rig, "DRAM read, all cores")
+
+
 # ------------------------------------------------------------------ latency
 
 
@@ -138,12 +147,30 @@ def test_an_idle_latency_is_what_the_figures_add_up_to(probed, npu, name, level)
     assert found == pytest.approx(stated_latency_s(npu(), level), abs=4e-9)
 
 
+def test_a_remote_core_on_a_grid_is_as_far_as_its_links(probed):
+    rig = probed("wormhole_n150", "latency")
+    (found,) = [m for m in rig.measurements if m.name == "remote core"]
+    assert found.value == pytest.approx(found.stated, rel=0.03)
+
+
 def test_levels_are_in_order(probed):
     rig = probed("npu_a", "latency")
     names = ("scratchpad to scratchpad", "remote core", "shared SRAM", "DRAM, row open",
              "DRAM, row closed", "DRAM, dependent load")  # fmt: skip
     found = [value(rig, name) for name in names]
     assert found == sorted(found)
+
+
+# ------------------------------------------------------------------ on the chip
+
+
+def test_one_copy_serves_all_other_cores(probed):
+    """A multicast leaves its core once: at each of the others arrives what its port sends."""
+    rig = probed("npu_a", "onchip")
+    pair, all_others = (
+        value(rig, f"core to core, {name}") for name in ("one pair", "one to all others at once")
+    )
+    assert all_others == pytest.approx(pair, rel=0.01)
 
 
 # ------------------------------------------------------------------ units

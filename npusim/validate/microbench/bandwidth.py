@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npusim.program.kinds import Space
+from npusim.validate.microbench._near import readers_beside_channels
 from npusim.validate.microbench._streams import NUMBER_BYTES, POINT_BYTES, stream
 from npusim.validate.peaks import DRAM, PORTS
 from npusim.validate.rig import Points, Rig
@@ -28,6 +29,8 @@ def measure(rig: Rig) -> None:
     run = bench.timed()
     rig.number("DRAM read, one core", moved / run.time_s, "B/s", limits=run.limits(),
                stated=rig.peaks[PORTS].value / rig.machine.cores)  # fmt: skip
+    if rig.machine.noc.grid is not None:
+        readers_beside_channels(rig, rig.machine.noc.grid)
     in_flight(rig)
     strides(rig)
     shapes(rig)

@@ -76,6 +76,22 @@ def neighbours(rig: Rig) -> None:
         bench, moved = _fetching(rig, pairs)
         run = bench.timed()
         rig.number(name, moved / run.time_s, "B/s", ports / cores, run.limits())
+    bench, moved = _sharing(rig)
+    run = bench.timed()
+    rig.number("core to core, one to all others at once", moved / run.time_s, "B/s",
+               ports / cores, run.limits())  # fmt: skip
+
+
+def _sharing(rig: Rig) -> tuple[Bench, int]:
+    """A core that brings a tile to all others by multicasts; and the bytes it sends."""
+    bench, size, others = rig.bench(), rig.tile_bytes(), range(1, rig.machine.cores)
+    count = tiles_of_core(rig, 1, NUMBER_BYTES // rig.machine.cores)
+    source = bench.tile(Space.SRAM, (size,), core=0)
+    near = {core: slots(bench, core, size) for core in others}
+    for n in range(count):
+        targets = [near[core][n % len(near[core])] for core in others]
+        bench.multicast(0, targets, source, n % bench.queues)
+    return bench, count * size
 
 
 def _fetching(rig: Rig, pairs: Sequence[tuple[int, int]]) -> tuple[Bench, int]:
