@@ -7,7 +7,8 @@ from typing import Any
 from npusim.hw.dram import Dram
 from npusim.hw.standards import dram_of
 from npusim.machine.dram.access import access, flush
-from npusim.machine.dram.params import COUNTS, dram_state, params_of
+from npusim.machine.dram.layout import COUNTS
+from npusim.machine.dram.params import dram_state, params_of
 from npusim.machine.dram.replay import TICKS_PER_CLOCK, channel_of
 
 

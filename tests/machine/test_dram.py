@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from npusim.machine.dram.params import ACTIVATES, BURSTS, REFRESHES, TURNS
+from npusim.machine.dram.layout import ACTIVATES, BURSTS, REFRESHES, TURNS
 from npusim.machine.dram.replay import geometry_of, replay
 from npusim.machine.dram.traces import trace
 

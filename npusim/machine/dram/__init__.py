@@ -1,15 +1,8 @@
 """DRAM models behind one interface: parameters, state, one access, the end of a run."""
 
 from npusim.machine.dram.access import access_all, flush, unloaded
-from npusim.machine.dram.params import (
-    ACTIVATES,
-    BURSTS,
-    REFRESHES,
-    TURNS,
-    DramParams,
-    dram_params,
-    dram_state,
-)
+from npusim.machine.dram.layout import ACTIVATES, BURSTS, REFRESHES, TURNS
+from npusim.machine.dram.params import DramParams, dram_params, dram_state
 
 __all__ = [
     "ACTIVATES",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram import serve
+from npusim.machine.dram.layout import COUNTS, DRAINED, NEWEST, POSTED
 from npusim.machine.dram.mapping import locate
-from npusim.machine.dram.params import COUNTS, DRAINED, NEWEST, POSTED, DramParams
+from npusim.machine.dram.params import DramParams
 from npusim.machine.dram.posted import drain, drain_if_idle, post
 from npusim.program.program import Ints
 

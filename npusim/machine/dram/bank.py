@@ -7,7 +7,7 @@ whether or not something else holds it up (A35).
 from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
-from npusim.machine.dram.params import (
+from npusim.machine.dram.layout import (
     ACTIVATES,
     ADMITS,
     ALL,
@@ -32,8 +32,8 @@ from npusim.machine.dram.params import (
     TURNED,
     TURNS,
     WINDOW,
-    DramParams,
 )
+from npusim.machine.dram.params import DramParams
 from npusim.program.program import Ints
 
 

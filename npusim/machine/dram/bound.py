@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram.bank import in_time, remember
-from npusim.machine.dram.mapping import bank_of, group_of, row_of
-from npusim.machine.dram.params import (
+from npusim.machine.dram.layout import (
     ACTIVATES,
     ALL,
     ALL_ROW,
@@ -25,8 +24,9 @@ from npusim.machine.dram.params import (
     ROW,
     STRETCH_BITS,
     WINDOW,
-    DramParams,
 )
+from npusim.machine.dram.mapping import bank_of, group_of, row_of
+from npusim.machine.dram.params import DramParams
 from npusim.program.program import Ints
 
 

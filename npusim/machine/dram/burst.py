@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram.bank import activate, admit, in_time, leave, refresh_if_due, take, take_bus
-from npusim.machine.dram.mapping import bank_of, group_of, lane_of, row_of
-from npusim.machine.dram.params import (
+from npusim.machine.dram.layout import (
     BANK,
     BURSTS,
     COLUMNS,
@@ -20,8 +19,9 @@ from npusim.machine.dram.params import (
     NEXT_COLUMN,
     NEXT_PRECHARGE,
     ROW,
-    DramParams,
 )
+from npusim.machine.dram.mapping import bank_of, group_of, lane_of, row_of
+from npusim.machine.dram.params import DramParams
 from npusim.program.program import Ints
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram import serve
 from npusim.machine.dram.bank import refresh_if_due, turn_to_writes
-from npusim.machine.dram.params import (
+from npusim.machine.dram.layout import (
     ADMITS,
     BUS,
     DRAINED,
@@ -19,8 +19,8 @@ from npusim.machine.dram.params import (
     TURNED,
     WRITE,
     WRITING,
-    DramParams,
 )
+from npusim.machine.dram.params import DramParams
 from npusim.program.program import Ints
 
 

@@ -10,15 +10,8 @@ from npusim.core.jit import jit
 from npusim.hw.dram import Dram
 from npusim.machine.dram import traces
 from npusim.machine.dram.access import access, flush
-from npusim.machine.dram.params import (
-    ACTIVATES,
-    ADMITS,
-    BURSTS,
-    COUNTS,
-    DramParams,
-    dram_state,
-    params_of,
-)
+from npusim.machine.dram.layout import ACTIVATES, ADMITS, BURSTS, COUNTS
+from npusim.machine.dram.params import DramParams, dram_state, params_of
 from npusim.program.program import Ints
 
 #: Lets quarters of a clock be whole ticks.

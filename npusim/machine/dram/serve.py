@@ -5,7 +5,8 @@ from __future__ import annotations
 from npusim.core.jit import jit, jit_inline
 from npusim.machine.dram import bound, burst, run
 from npusim.machine.dram.bank import turn_to_reads
-from npusim.machine.dram.params import BURST, LATEST, READING, RUN, WRITING, DramParams
+from npusim.machine.dram.layout import BURST, LATEST, READING, RUN, WRITING
+from npusim.machine.dram.params import DramParams
 from npusim.program.program import Ints
 
 
