@@ -47,6 +47,7 @@ def read_traces(machine: Machine, files: Sequence[str]) -> list[Trace]:
     networks = machine.noc.grid.networks if machine.noc.grid else 0
     problems: list[Problem] = []
     for file in files:
+        line = 0
         for line, row in _rows(file, COLUMNS):
             try:
                 _take(row, found.setdefault(row["trace"], _Gathered()), nodes, networks)
@@ -54,6 +55,8 @@ def read_traces(machine: Machine, files: Sequence[str]) -> list[Trace]:
                 problems.append(Problem(str(error), Place(file, line)))
             if len(problems) == _MOST_PROBLEMS:
                 raise InputError(*problems)
+        if line == 0:
+            problems.append(Problem("holds no rows below its first line", Place(file, 1)))
     empty = [name for name, gathered in found.items() if not gathered.reads]
     problems += [Problem(f"trace {name!r} has no READ", Place(files[-1])) for name in empty]
     if problems:

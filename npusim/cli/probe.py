@@ -20,7 +20,7 @@ def probe(args: Namespace, given: Sequence[str]) -> int:
     if args.noc_trace:
         from npusim.cli.noc_trace import probe_traces
 
-        return probe_traces(args)
+        return probe_traces(args, given)
     for flag in ("golden", "links"):
         if getattr(args, flag) is not None:
             raise InputError(Problem("goes with --noc-trace only", Place(f"--{flag}")))

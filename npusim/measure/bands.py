@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
+from npusim.core.catalog import find_file
+from npusim.hw.loader import load_machine
 from npusim.hw.machine import Machine
+from npusim.hw.noc import Noc
 from npusim.hw.operations import CLASSES
 from npusim.machine.classes import CycleClass as C
 from npusim.machine.dram.compared import band as dram_band
@@ -44,7 +48,7 @@ def _uncompared(_: Machine) -> Band:
 
 
 def _dram_band(machine: Machine) -> Band:
-    return Band(*dram_band(machine.dram.model, machine.dram.standard))
+    return Band(*dram_band(machine.dram))
 
 
 def _network(machine: Machine) -> str:
@@ -56,13 +60,19 @@ def _network(machine: Machine) -> str:
 
 
 def _network_band(machine: Machine) -> Band:
-    """Clocks of links (A43) against whole kernels of reads on a machine with one-way rings."""
-    grid = machine.noc.grid
-    if grid is None or not grid.one_way:
+    """Clocks of links (A43) against whole kernels of reads on a chip whose rings go one way."""
+    if machine.noc.grid is None or not machine.noc.grid.one_way:
         return Band(None)
-    return Band(
-        (-0.22, 0.05), "compared with reads measured on a Wormhole n150, totals of 47 kernels"
-    )
+    text = "reads measured on a Wormhole n150, totals of 47 kernels"
+    if machine.noc != _measured_network():
+        return Band(None, f"not compared; the network of wormhole_n150 with {text}: -22 to +5 %")
+    return Band((-0.22, 0.05), f"compared with {text}")
+
+
+@cache
+def _measured_network() -> Noc:
+    """The only network that was compared with silicon."""
+    return load_machine(find_file("hwconfigs", "wormhole_n150", (".yaml",)).path).machine.noc
 
 
 def _banks(machine: Machine) -> str:
@@ -109,7 +119,9 @@ def _matrix_band(machine: Machine) -> Band:
     matrix = machine.core.matrix
     if matrix.style != "systolic" or matrix.fold_overlap != "none" or matrix.timing_table:
         return Band(None)
-    return Band((0.0, 0.0), "compared with SCALE-Sim, cycles without stalls")
+    if matrix.arrays != 1 or 1 not in matrix.rates.values():
+        return Band(None, "not compared; one array at rate 1 with SCALE-Sim: 0 %")
+    return Band((0.0, 0.0), "compared with SCALE-Sim at rate 1, cycles without stalls")
 
 
 #: Classes that nobody owns follow from what the other classes do.

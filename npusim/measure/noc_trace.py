@@ -75,11 +75,12 @@ def measured_cycles(trace: Trace) -> int | None:
 def replayed(machine: Machine, trace: Trace, measured: int | None) -> Replay:
     """One trace through every model; `measured` is its total if that is known."""
     cycles, errors, loads = {}, {}, np.zeros(0, np.int64)
+    stamps = 0 if measured is None else STAMP_CYCLES  # nothing was measured, nobody wrote stamps
     for model in MODELS:
         result = replay(machine, trace.transfers, model)
         loads = result.link_bytes if model == MODELS[0] else loads
         ends = _ends(trace, result.end)
-        cycles[model] = max(trace.issued, *ends.values()) - trace.first - STAMP_CYCLES
+        cycles[model] = max(trace.issued, *ends.values()) - trace.first - stamps
         errors[model] = {
             who: (ends[who] - trace.first) / (seen - trace.first) - 1
             for who, seen in trace.ended.items()

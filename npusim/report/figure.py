@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Distinguishable without colour too, by their order in a legend.
 COLOURS = ("#1f5fa8", "#d1622b", "#2e8b57", "#8a4fa3", "#a3872e", "#5b6b7a", "#b03060", "#2aa1b3")
@@ -27,12 +28,21 @@ _SETTINGS: dict[Any, Any] = {
 
 def svg(draw: Callable[[Axes], None], width_in: float = 7.0, height_in: float = 4.2) -> str:
     """What `draw` puts on one pair of axes, as an SVG document."""
+
+    def whole(figure: Figure) -> None:
+        draw(figure.add_subplot())
+
+    return drawn(whole, width_in, height_in)
+
+
+def drawn(draw: Callable[[Figure], None], width_in: float, height_in: float) -> str:
+    """What `draw` puts on a figure of its own, as an SVG document."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(_SETTINGS):
         figure = Figure(figsize=(width_in, height_in), layout="constrained")
-        draw(figure.add_subplot())
+        draw(figure)
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "npusim"})
     return out.getvalue()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from npusim.hw.machine import Machine
 from npusim.measure.noc_trace import Replay, mean_end_error, mean_error
+from npusim.report import figure
 from npusim.report.table import Column, Table
 from npusim.report.text import Part
 
@@ -75,22 +76,21 @@ def _signed(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:+.1f} %"
 
 
-def load_figure(machine: Machine, replay: Replay) -> Figure:
-    """Each network's grid; a link is as dark as its share of the bandwidth over the trace."""
-    from matplotlib.figure import Figure
-
+def load_picture(machine: Machine, replay: Replay) -> str:
+    """An SVG of each network's grid; a link is as dark as its share of the trace's time is busy."""
     grid = machine.noc.grid
     assert grid is not None
-    figure = Figure(figsize=(6 * grid.networks, 6 * grid.rows / grid.columns + 1))
-    axes = figure.subplots(1, grid.networks, squeeze=False)[0]
     room = max(replay.cycles[_MODEL], 1) * grid.link_bytes_per_cycle
-    for network, axis in enumerate(axes):
-        _draw(axis, machine, replay.link_bytes[network] / room)
-        axis.set_title(f"network {network}", fontsize=9)
-    figure.suptitle(
-        f"{replay.name}: load of the links, in % of {grid.link_bytes_per_cycle:g} B/cycle"
-    )
-    return figure
+
+    def draw(shown: Figure) -> None:
+        for network, axis in enumerate(shown.subplots(1, grid.networks, squeeze=False)[0]):
+            _draw(axis, machine, replay.link_bytes[network] / room)
+            axis.set_title(f"network {network}", fontsize=9)
+        shown.suptitle(
+            f"{replay.name}: load of the links, in % of {grid.link_bytes_per_cycle:g} B/cycle"
+        )
+
+    return figure.drawn(draw, 6.0 * grid.networks, 6.0 * grid.rows / grid.columns + 1)
 
 
 def _draw(axis: Any, machine: Machine, load: Any) -> None:

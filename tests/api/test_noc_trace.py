@@ -14,7 +14,7 @@ from npusim.hw.loader import load_machine
 from npusim.machine.replay import MODELS
 from npusim.measure.bands import models
 from npusim.measure.noc_trace import mean_end_error, mean_error, measured_cycles
-from npusim.report.noc_trace import load_figure, trace_parts
+from npusim.report.noc_trace import load_picture, trace_parts
 from npusim.report.text import plain
 
 HEAD = ",".join(COLUMNS)
@@ -83,8 +83,9 @@ def test_the_table_and_the_picture(wormhole, replays):
     lines = list(plain(trace_parts(wormhole, replays), 200))
     assert lines[0] == "47 traces on wormhole_n150, network model wormhole"
     assert sum("%" in line for line in lines) > 47
-    figure = load_figure(wormhole, replays[0])
-    assert len(figure.axes) == 2
+    picture = load_picture(wormhole, replays[0])
+    assert picture == load_picture(wormhole, replays[0])
+    assert "<svg" in picture
 
 
 def test_a_trace_without_stamps_of_its_barriers_is_timed_and_not_compared(wormhole, tmp_path):
@@ -96,7 +97,7 @@ def test_a_trace_without_stamps_of_its_barriers_is_timed_and_not_compared(wormho
     # 50 to begin, 10 there, a hop back round of 10 x 9 in all, 10 back, 129 flits at 28.1 B/cycle.
     idle = 5 + 50 + 10 + 90 + 10 + 129 * 32 / 28.1
     for model in MODELS:
-        assert replay.cycles[model] == pytest.approx(idle - 5 - 20, abs=3)
+        assert replay.cycles[model] == pytest.approx(idle - 5, abs=3)
     list(plain(trace_parts(wormhole, [replay]), 200))
 
 

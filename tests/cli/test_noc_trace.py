@@ -41,8 +41,30 @@ def test_links_are_drawn(npusim, trace, tmp_path):
     done = npusim(
         "probe", "--hw", "wormhole_n150", "--noc-trace", trace, "--links", "t", "--out", "pictures"
     )
-    assert "links of t: pictures/noc_t.svg" in done.err
-    assert (tmp_path / "pictures" / "noc_t.svg").read_text().startswith("<?xml")
+    folder = tmp_path / "pictures" / "noc@wormhole_n150" / "latest"
+    assert done.out.splitlines()[-1].startswith("results: pictures/noc@wormhole_n150/")
+    assert (folder / "links.svg").read_text().startswith("<?xml")
+
+
+def test_the_results_lie_in_a_folder(npusim, trace, tmp_path):
+    for _ in range(2):
+        done = npusim("probe", "--hw", "wormhole_n150", "--noc-trace", trace, "--json")
+    folder = tmp_path / "results" / "noc@wormhole_n150" / "latest"
+    assert (folder / "traces.json").read_text() == done.out
+    assert "mean absolute error, ours: total" in (folder / "report.txt").read_text()
+    assert {f.name for f in folder.iterdir()} == {
+        "traces.json", "report.txt", "machine.yaml", "run.json"
+    }  # fmt: skip
+
+
+def test_a_read_of_which_nothing_was_measured_takes_all_of_its_cycles(npusim, tmp_path):
+    """Of the own tile: 70 cycles (tt-npe), and what 32 bytes pass through ports."""
+    file = tmp_path / "own.csv"
+    file.write_text(f"{HEAD}\nown,NCRISC,0,1,1,1,1,32,READ,0\n")
+    done = npusim("probe", "--hw", "wormhole_n150", "--noc-trace", str(file), "--json")
+    (replay,) = json.loads(done.out)
+    assert replay["measured_cycles"] is None
+    assert 70 <= replay["models"]["clock"]["cycles"] <= 75
 
 
 @pytest.mark.parametrize(
@@ -50,6 +72,7 @@ def test_links_are_drawn(npusim, trace, tmp_path):
     [
         (("--links", "t"), "--links: goes with --noc-trace only"),
         (("--golden", "t.csv"), "--golden: goes with --noc-trace only"),
+        (("--noc-trace", "empty.csv"), "empty.csv:1: holds no rows below its first line"),
         (("--noc-trace", "none.csv"), "none.csv: No such file or directory"),
         (("--noc-trace", "t.csv", "--links", "u"), "--links: no trace 'u' in the files\n  allowed"),
         (
@@ -59,7 +82,8 @@ def test_links_are_drawn(npusim, trace, tmp_path):
         (("--noc-trace", "t.csv", "--hw", "npu_a"), "the network of npu_a is a crossbar"),
     ],
 )
-def test_refusals(npusim, trace, flags, message):
+def test_refusals(npusim, trace, tmp_path, flags, message):
+    (tmp_path / "empty.csv").write_text(HEAD + "\n")
     done = npusim("probe", "--hw", "wormhole_n150", *flags)
     assert done.code == 2
     assert message in done.err

@@ -32,6 +32,14 @@ def test_bursts_of_known_descriptors(bench, burst, at, sizes, pitches, bursts):
     assert b.run().timeline.dram_bursts == bursts
 
 
+def test_share_of_bursts_that_is_of_use(bench):
+    """M35: rows of 100 B in bursts of 32 B: 100 of 128."""
+    b = bench("dram.burst_length=4")
+    room = b.buffer(Space.DRAM, -1, 1 << 20, "uint8")
+    b.copy(b.sram(64, 100, kind="uint8"), b.box(room, (64, 100), "uint8", steps=(8192, 1)))
+    assert 64 * 100 / (32 * b.run().timeline.dram_bursts) == 0.78125
+
+
 @st.composite
 def boxes(draw):
     """(offset, sizes, strides in bytes, item): a box without overlaps, dimensions in any order."""

@@ -45,7 +45,7 @@ def test_sequential_stream_is_bound_by_the_data_bus(clocks, model):
     """M01: 32 B/ns; M02: less (RFC + RP + RTP + RCD) / REFI."""
     assert 32 / clocks(model, "seq_ilv", count=40000) == pytest.approx(32, rel=0.025)
     refreshed = 32 / clocks(model, "seq_ilv", count=40000, refresh="all_bank")
-    assert refreshed == pytest.approx(28.8574, rel=0.015 if model != "bound" else 0.025)
+    assert refreshed == pytest.approx(28.8574, rel=0.015)
 
 
 @pytest.mark.parametrize("model", ALL)
@@ -67,7 +67,7 @@ def test_one_bank_gives_a_row_per_row_cycle(clocks, model):
     ],
 )
 def test_a_new_row_for_each_burst_is_bound_by_activates(clocks, model, standard, expected):
-    assert clocks(model, "row_stride", standard) == pytest.approx(expected, rel=0.02)
+    assert clocks(model, "row_stride", standard) == pytest.approx(expected, rel=0.01)
 
 
 @pytest.mark.parametrize("model", EXACT)
@@ -102,7 +102,7 @@ def test_streams_reach_the_peak_without_refresh(clocks, devices, model, standard
     """M22 to M25 (GB/s)."""
     dram = devices.channel(standard, model)
     reached = dram.burst_bytes / clocks(model, "seq_ilv", standard, 40000) * dram.clock_hz / 1e9
-    assert reached == pytest.approx(peak, rel=0.05)
+    assert reached == pytest.approx(peak, rel=0.05 if standard.startswith("HBM3") else 0.025)
 
 
 # ---------------------------------------------------------------- latency and rows

@@ -92,8 +92,9 @@ def test_robaraco_keeps_a_row_in_one_bank(npu):
 
 
 def test_consecutive_granules_visit_all_channels_in_turn(npu, edge):
-    """M62: a sequential stream uses all channels alike."""
-    for machine in (npu(), edge()):
+    """M62: a sequential stream uses all channels alike, also eight of 256 B."""
+    eight = npu("dram.channels=8", "dram.size_bytes=16 GiB", "dram.interleave_bytes=256 B")
+    for machine in (npu(), edge(), eight):
         p, granule = (
             dram.dram_params(machine),
             machine.dram.granule_bytes // machine.dram.burst_bytes,

@@ -47,6 +47,7 @@ DOUBLED = {
 #: latency: here there is none.
 ROOM = {
     "array": ("core.matrix.fold_overlap=none",),  # a run of products that is torn fills again
+    "network ports": ("core.dma.port_bytes_per_cycle=512",),
     "DMA ports": ("noc.port_bytes_per_cycle=512",),
     "network latency": ("noc.port_bytes_per_cycle=65536", "core.dma.port_bytes_per_cycle=512"),
 }

@@ -94,20 +94,44 @@ def trace_of(row: Compared) -> Ints:
     return trace(row.trace, geometry, row.bursts)
 
 
-def band(model: str, standard: str | None) -> tuple[tuple[float, float] | None, str]:
-    """(lowest, highest) relative error of a model's times on a standard, and what was compared.
+#: What a comparison does not depend on: traces name banks and rows themselves, in one channel.
+_FREE = {
+    "model", "standard", "size_bytes", "channels", "interleave_bytes", "address_mapping",
+    "channel_hash", "bank_hash",
+}  # fmt: skip
 
-    None where nothing was; the text then names the nearest relative of the standard that was.
+
+def band(dram: Dram) -> tuple[tuple[float, float] | None, str]:
+    """(lowest, highest) relative error of the times of a machine's DRAM, and what was compared.
+
+    None where this very device was not, or with other queues; the text then names the fields
+    that differ, or the nearest relative of the standard that was.
     """
-    rows = [r for r in table() if r.standard == standard and model in r.clocks]
+    rows = [r for r in table() if r.standard == dram.standard and dram.model in r.clocks]
     if rows:
-        return _span(rows, model), _words(rows, model)
-    family = _family(standard or "")
-    near = [r for r in table() if _family(r.standard) == family and model in r.clocks]
+        differs, words = _differs(dram), _words(rows, dram.model)
+        if not differs:
+            return _span(rows, dram.model), words
+        listed = ", ".join(differs)
+        return None, f"not compared with this {listed}; as {dram.standard} has it: {words}"
+    family = _family(dram.standard or "")
+    near = [r for r in table() if _family(r.standard) == family and dram.model in r.clocks]
     if not near:
         return None, "not compared with a reference yet"
     names = ", ".join(sorted({r.standard for r in near}))
-    return None, f"not compared on {standard} itself; on {names}: {_words(near, model)}"
+    return None, f"not compared on {dram.standard} itself; on {names}: {_words(near, dram.model)}"
+
+
+def _differs(dram: Dram) -> list[str]:
+    """Fields in which a DRAM is another device than the table of its standard describes."""
+    assert dram.standard is not None
+    ours, theirs = dram.model_dump(), dram_of(dram.standard, channels=1, size_bytes=1 << 35)
+    found = [k for k, v in theirs.model_dump().items() if k not in _FREE and ours[k] != v]
+    if "timings_ns" in found:
+        at = found.index("timings_ns")
+        inner = theirs.timings_ns.model_dump().items()
+        found[at : at + 1] = [f"timings_ns.{k}" for k, v in inner if ours["timings_ns"][k] != v]
+    return found
 
 
 def _family(standard: str) -> str:
@@ -128,4 +152,17 @@ def _words(rows: Sequence[Compared], model: str) -> str:
         if of:
             low, high = _span(of, model)
             parts.append(f"{100 * low:+.0f} to {100 * high:+.0f} % on {len(of)} traces of {name}")
-    return f"against {peers}, {', '.join(parts)}"
+    return f"against {peers}{_exceptions(rows)}, {', '.join(parts)}"
+
+
+def _exceptions(rows: Sequence[Compared]) -> str:
+    """In what the devices of the others were not those of our table."""
+    found = []
+    for name in sorted({row.standard for row in rows}):
+        row = next(row for row in rows if row.standard == name)
+        ours = dram_of(name, channels=1, size_bytes=1 << 35)
+        if row.rfc_ns != ours.timings_ns.rfc:
+            found.append(f"tRFC of {row.rfc_ns:g} ns")
+        if row.banks != ours.banks_per_group:
+            found.append(f"{row.banks} banks a group")
+    return f" (there with {' and '.join(found)})" if found else ""

@@ -10,7 +10,7 @@ from npusim.core.jit import jit
 from npusim.hw.dram import Dram
 from npusim.machine.dram import traces
 from npusim.machine.dram.access import access, flush
-from npusim.machine.dram.layout import ACTIVATES, ADMITS, BURSTS, COUNTS
+from npusim.machine.dram.layout import ACTIVATES, ADMITS, BURSTS, COUNTS, LANE, REFRESH
 from npusim.machine.dram.params import DramParams, dram_state, params_of
 from npusim.program.program import Ints
 
@@ -69,13 +69,14 @@ def replay(dram: Dram, trace: Ints, run_bytes: int = 1024) -> Replay:
     """Feed `trace` (see traces.trace) to a channel made by channel_of, all there at time 0.
 
     Neighbouring bursts become one run of at most `run_bytes`; `run_bytes` = one burst feeds them
-    singly.
+    singly. Refreshes fall due every tREFI from the beginning on, in all pseudo-channels at once.
     """
     p = params_of(dram, TICKS_PER_CLOCK)
     inner = _numbers(trace, dram)
     starts = _starts(inner, trace[:, traces.WRITE], max(run_bytes // dram.burst_bytes, 1))
     counts = np.diff(np.append(starts, len(inner)))
     state, latency = dram_state(p), np.zeros(len(starts), np.int64)
+    state[COUNTS + p.at_lanes : COUNTS + p.at_groups].reshape(-1, LANE)[:, REFRESH] = p.refi
     writes = trace[starts, traces.WRITE]
     ticks = _feed(inner[starts], counts, writes, latency, p, state)
     return Replay(
