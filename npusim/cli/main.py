@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -38,7 +39,13 @@ def entry() -> None:
             setattr(sys, name, io.StringIO())
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(main())
+
+
+def _terminated(number: int, _: object) -> None:
+    """End as after an error, so that nothing half-written is left."""
+    sys.exit(128 + number)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from npusim.hw.quantities import Bytes, BytesPerCycle, Cycles, Entries, Quantity, Spec
+from npusim.hw.quantities import BytesPerCycle, Cycles, Entries, Quantity, Spec
 
 
 class Dma(Spec):
@@ -14,7 +14,7 @@ class Dma(Spec):
     """Descriptor queues; the last one is used for stores."""
     outstanding_requests: Entries
     """Requests one queue may have in flight (Little's law bounds its bandwidth)."""
-    request_bytes: Bytes = 512
+    request_bytes: Annotated[int, Quantity("bytes", at_least=1, at_most=1 << 20)] = 512
     """The unit of arbitration: the longest piece moved by one request."""
     arbitration: Literal["round_robin", "fixed_priority", "oldest_first"] = "round_robin"
     """Which queue issues next: each in turn, the lowest number, or the longest-begun copy."""

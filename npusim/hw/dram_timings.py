@@ -65,5 +65,16 @@ class DramTimings(Spec):
             value, other = getattr(self, field), getattr(self, name)
             if value < other:
                 yield field, f"must be at least {name} = {other:g} ns, found {value:g} ns"
-        if self.refi <= self.rfc:
-            yield "refi", f"must be longer than rfc = {self.rfc:g} ns, found {self.refi:g} ns"
+        lost = self.rfc + self.rp + self.rtp + self.rcd
+        if self.refi < 2 * lost:
+            yield (
+                "refi",
+                f"must be at least 2 (rfc + rp + rtp + rcd) = {2 * lost:g} ns, or refreshes leave "
+                f"less than half of the time, found {self.refi:g} ns",
+            )
+        for field in ("rc", "faw", "cl", "cwl", "wr"):
+            if getattr(self, field) > self.refi:
+                yield (
+                    field,
+                    f"must be at most refi = {self.refi:g} ns, found {getattr(self, field):g} ns",
+                )

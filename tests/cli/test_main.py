@@ -144,6 +144,15 @@ def test_interrupted_process_leaves_no_results(process, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_process_told_to_end_leaves_no_results(process, tmp_path):
+    running = process("run", *SMALL, code=WAITING)
+    assert "waiting\n" in iter(running.stderr.readline, "")
+    running.send_signal(signal.SIGTERM)
+    running.communicate()
+    assert running.returncode == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_reader_that_goes_away_is_no_error(process):
     running = process("show", "hw")
     assert running.stdout.readline().startswith("npu_a:")

@@ -188,7 +188,16 @@ def test_values_are_strict(spoilt, old, new, message):
         ("size_bytes: 2 GiB", "size_bytes: 2 GB", "must be a multiple of 65536"),
         ("rc: 61.25 ns", "rc: 30 ns", "timings_ns.rc: must be at least rcd + rp = 37.5 ns"),
         ("faw: 20 ns", "faw: 4 ns", "timings_ns.faw: must be at least rrd_s = 5 ns, found 4 ns"),
-        ("refi: 3906 ns", "refi: 200 ns", "must be longer than rfc = 280 ns, found 200 ns"),
+        (
+            "faw: 20 ns",
+            "faw: 10000 ns",
+            "faw: must be at most refi = 3906 ns, found 10000",
+        ),
+        (
+            "refi: 3906 ns",
+            "refi: 200 ns",
+            "leave less than half of the time, found 200 ns",
+        ),
         ("ras: 42.5 ns", "ras: 62 ns", "timings_ns.rc: must be at least ras = 62 ns, found 61.25"),
         ("ccd_l: 5 ns", "ccd_l: 1 ns", "timings_ns.ccd_l: must be at least ccd_s = 2.5 ns"),
         (

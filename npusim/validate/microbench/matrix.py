@@ -68,9 +68,13 @@ def _efficiencies(rig: Rig, name: str, cubes: bool) -> Points:
 
 
 def _longest(rig: Rig, name: str) -> tuple[int, int, int]:
-    """The product with one stationary tile and the most rows that fits."""
+    """The product with one stationary tile and the most rows that fits; of tensor cores a cube."""
     matrix = rig.machine.core.matrix
     m = 1
+    if matrix.style == "tensor_core":
+        while _fits(rig, name, 2 * m, 2 * m, 2 * m):
+            m *= 2
+        return m, m, m
     while _fits(rig, name, 2 * m, matrix.columns, matrix.rows):
         m *= 2
     return m, matrix.columns, matrix.rows
