@@ -61,7 +61,7 @@ def check_stream(rules, dram, trace, replay):
 @pytest.mark.parametrize("standard", STANDARDS)
 @pytest.mark.parametrize("write_share", [0.0, 0.5])
 def test_streams_of_every_standard_are_legal(rules, channel, standard, write_share):
-    dram = channel(standard, "timings_ns.rfc=60 ns", "timings_ns.refi=150 ns")
+    dram = channel(standard, "timings_ns.rfc=60 ns", "timings_ns.refi=250 ns")
     trace = drawn_trace(dram, 250, 3, write_share, seed=1)
     replay = replay_detailed(dram, trace, log_commands=2000)
     book = check_stream(rules, dram, trace, replay)
@@ -100,7 +100,7 @@ def devices(draw):
         "rc": draw(clocks(max(ras, rcd + rp), ras + rp + 3)), "cl": draw(clocks(1, 8)),
         "cwl": draw(clocks(1, 8)), "wr": draw(clocks(1, 8)), "rtp": draw(clocks(1, 5)),
         "faw": draw(clocks(short["rrd"], 30)), "rtw": draw(clocks(9, 14)),
-        "rfc": draw(clocks(5, 20)), "refi": draw(clocks(60, 150)),
+        "rfc": draw(clocks(5, 20)), "refi": draw(clocks(150, 300)),
         **{f"{name}_s": value for name, value in short.items()},
         **{f"{name}_l": value + draw(clocks(0, 3)) for name, value in short.items()},
     }  # fmt: skip
