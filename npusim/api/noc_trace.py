@@ -57,7 +57,7 @@ def read_traces(machine: Machine, files: Sequence[str]) -> list[Trace]:
                 raise InputError(*problems)
         if line == 0:
             problems.append(Problem("holds no rows below its first line", Place(file, 1)))
-    empty = [name for name, gathered in found.items() if not gathered.reads]
+    empty = [] if problems else [name for name, gathered in found.items() if not gathered.reads]
     problems += [Problem(f"trace {name!r} has no READ", Place(files[-1])) for name in empty]
     if problems:
         raise InputError(*problems)

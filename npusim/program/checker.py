@@ -23,6 +23,9 @@ from npusim.program.program import Program
 #: Problems printed; the rest is counted.
 SHOWN = 20
 
+#: Pairs of queues that an error names at most.
+_LISTED = 6
+
 
 def check(program: Program, machine: Machine) -> None:
     """Raises IllegalProgram with what is wrong with a program, if anything is."""
@@ -64,16 +67,21 @@ def _semaphores(program: Program, machine: Machine) -> Iterator[Problem]:
     used = np.zeros((len(streams), len(streams)), np.bool_)
     used[waits, stream[program.edges.source]] = True
     np.fill_diagonal(used, False)
+    pairs: dict[int, list[str]] = {core: [] for core in range(machine.cores)}
+    for wait, signal in np.argwhere(used).tolist():
+        if streams[wait].core >= 0:
+            pairs[streams[wait].core].append(f"{streams[signal]} -> {streams[wait]}")
     limit = machine.core.sequencer.semaphores
-    for core in range(machine.cores):
-        mine = [
-            f"{streams[signal]} -> {streams[wait]}"
-            for wait, signal in np.argwhere(used).tolist()
-            if streams[wait].core == core
-        ]
-        if len(mine) > limit:
-            yield Problem(
-                f"core {core} synchronises {len(mine)} pairs of queues, "
-                f"{machine.name} has {limit} semaphores per core",
-                hints=(f"pairs: {', '.join(mine)}",),
-            )
+    over = [core for core, mine in pairs.items() if len(mine) > limit]
+    if over:
+        core = max(over, key=lambda c: len(pairs[c]))
+        others = f"; {len(over) - 1} other cores exceed them too" if len(over) > 1 else ""
+        yield Problem(
+            f"core {core} synchronises {len(pairs[core])} pairs of queues, "
+            f"{machine.name} has {limit} semaphores per core{others}",
+            hints=(
+                f"pairs: {', '.join(pairs[core][:_LISTED])}"
+                + (", ..." if len(pairs[core]) > _LISTED else ""),
+                f"a plan for fewer cores, or core.sequencer.semaphores={len(pairs[core])}",
+            ),
+        )

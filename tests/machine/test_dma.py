@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 import pytest
 
 from npusim.hw.closed_forms import dram_round_trip_cycles
 from npusim.machine.classes import CycleClass
+from npusim.measure.accounting import account
 from npusim.program.kinds import Space
 
 QUIET = ("dram.timings_ns.refi=1 s", "core.sequencer.dispatch_cycles=0")
@@ -98,6 +99,31 @@ def test_little_bounds_the_bandwidth_from_shared_sram(bench, outstanding):
     cycles = seen.ticks(copy) / seen.cycle - DESCRIPTOR - SHARED_LATENCY
     expected = min(outstanding * 512 / SHARED_LATENCY, 512)
     assert size / cycles == pytest.approx(expected, rel=0.02)
+
+
+def test_one_request_follows_another_when_that_is_there_to_the_cycle(bench):
+    """With one in flight, ten more take ten more latencies, each to the next whole cycle."""
+    took = []
+    for requests in (10, 20):
+        b = bench(*QUIET, "core.dma.outstanding_requests=1", "core.sram.ports=unlimited")
+        size = requests * 512
+        copy = b.copy(b.sram(size, kind="uint8"), b.shared(size, kind="uint8"))
+        seen = b.run()
+        took.append(seen.ticks(copy) / seen.cycle)
+    assert took[1] - took[0] == 10 * ceil(SHARED_LATENCY)
+
+
+@pytest.mark.parametrize("model", ["run", "burst", "detailed"])
+def test_a_stream_that_fills_dram_waits_for_its_bandwidth(bench, model):
+    """Four cores ask for 2 TB/s of 0.82: most of their time is DRAM's bandwidth, not latency."""
+    b = bench(*QUIET, f"dram.model={model}")
+    for core in range(4):
+        for queue in range(3):
+            far, near = b.dram(1 << 19, kind="uint8"), b.sram(1 << 19, kind="uint8", core=core)
+            b.copy(near, far, core=core, queue=queue)
+    classes = account(b.run().timeline).cycles.sum(axis=(0, 1))
+    assert classes[CycleClass.DRAM_BANDWIDTH] > 5 * classes[CycleClass.DRAM_LATENCY]
+    assert classes[CycleClass.DRAM_BANDWIDTH] > 0.5 * classes.sum()
 
 
 @pytest.mark.parametrize("outstanding", [1, 2, 4, 8, 16, 32, 64, 256])
