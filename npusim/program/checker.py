@@ -7,6 +7,7 @@ code in common with what derives edges.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -67,9 +68,9 @@ def _semaphores(program: Program, machine: Machine) -> Iterator[Problem]:
     used = np.zeros((len(streams), len(streams)), np.bool_)
     used[waits, stream[program.edges.source]] = True
     np.fill_diagonal(used, False)
-    pairs: dict[int, list[str]] = {core: [] for core in range(machine.cores)}
+    pairs: dict[int, list[str]] = defaultdict(list)
     for wait, signal in np.argwhere(used).tolist():
-        if streams[wait].core >= 0:
+        if streams[wait].core >= 0:  # the host waits as it likes
             pairs[streams[wait].core].append(f"{streams[signal]} -> {streams[wait]}")
     limit = machine.core.sequencer.semaphores
     over = [core for core, mine in pairs.items() if len(mine) > limit]

@@ -121,7 +121,8 @@ def test_interrupt_is_exit_130(npusim, monkeypatch):
 
 
 WAITING = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
 from npusim.api import execute, pipeline
 
 def wait(*_):
