@@ -21,12 +21,22 @@ def json_schema() -> dict[str, Any]:
     `{value: ..., provenance: ..., source: ...}`, and every block may state both.
     """
     schema = Machine.model_json_schema()
-    definitions = {name: _with_provenance(block) for name, block in schema.pop("$defs").items()}
+    blocks = _with_standard(schema.pop("$defs"))
+    definitions = {name: _with_provenance(block) for name, block in blocks.items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_with_provenance(schema),
         "$defs": definitions,
     }
+
+
+def _with_standard(blocks: dict[str, Any]) -> dict[str, Any]:
+    """The blocks, of which DRAM's and its timings' are whole only where no table completes them."""
+    dram, timings = dict(blocks["Dram"]), dict(blocks["DramTimings"])
+    timed = {"properties": {"timings_ns": {"required": timings.pop("required")}}}
+    named = {"properties": {"standard": {"type": ["string", "object"]}}, "required": ["standard"]}
+    dram |= {"if": named, "else": {"required": dram.pop("required"), **timed}}
+    return {**blocks, "Dram": dram, "DramTimings": timings}
 
 
 def _with_provenance(block: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from npusim.core.catalog import folder
+from npusim.hw.dram_timings import DramTimings
 from npusim.hw.dump import dump_yaml
 from npusim.hw.fields import leaves
 from npusim.hw.loader import load_machine, parse_machine
@@ -123,6 +124,19 @@ def test_schema_accepts_units_and_statements():
     assert statement["properties"]["provenance"]["enum"] == ["public", "measured", "assumed"]
     rate = json_schema()["$defs"]["Matrix"]["properties"]["rates"]["anyOf"][0]
     assert rate["additionalProperties"]["anyOf"][1]["required"] == ["value"]
+
+
+def test_schema_leaves_to_a_standard_what_its_table_has():
+    """Without a name all is required, with it nothing; what is there stays strict."""
+    blocks = json_schema()["$defs"]
+    dram, timings = blocks["Dram"], blocks["DramTimings"]
+    assert "required" not in dram and "required" not in timings
+    assert dram["if"]["required"] == ["standard"]
+    assert dram["if"]["properties"]["standard"] == {"type": ["string", "object"]}
+    assert {"clock_hz", "channels", "row_bytes", "timings_ns"} <= set(dram["else"]["required"])
+    timed = dram["else"]["properties"]["timings_ns"]["required"]
+    assert set(timed) == {n for n, f in DramTimings.model_fields.items() if f.is_required()}
+    assert "then" not in dram and dram["additionalProperties"] is False
 
 
 def test_schema_knows_required_fields_and_choices():
