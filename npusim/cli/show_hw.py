@@ -35,12 +35,13 @@ def hardware_parts(loaded: LoadedMachine) -> Iterator[Part]:
 
 
 def _value(leaf: Leaf) -> str:
+    """As YAML takes it."""
     if isinstance(leaf.value, bool) or leaf.value is None:
-        return {True: "yes", False: "no", None: "none"}[leaf.value]
+        return {True: "true", False: "false", None: "null"}[leaf.value]
     if isinstance(leaf.value, int | float):
         return units.write(leaf.value, leaf.dimension or "number")
     if isinstance(leaf.value, tuple):
-        return ", ".join(leaf.value)
+        return f"[{', '.join(leaf.value)}]"
     return str(leaf.value)
 
 

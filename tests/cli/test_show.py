@@ -31,6 +31,14 @@ def test_peaks_and_ridge_point_of_npu_a(npusim):
     assert re.search(r"^fp32 +32,768 FLOP +32\.77 TFLOP/s +40\.0 FLOP/B$", out, re.M)
 
 
+def test_values_are_written_as_yaml_takes_them(npusim):
+    out = npusim("show", "hw").out
+    assert re.search(r"^dram\.dual_command_bus +true ", out, re.M)
+    assert re.search(r"^core\.sram\.swizzle +false ", out, re.M)
+    assert re.search(r"^cache +null ", out, re.M)
+    assert re.search(r"^dram\.address_mapping +\[.*, row\] ", out, re.M)
+
+
 def test_hw_as_a_file(npusim):
     done = npusim("show", "hw", "--yaml", "--hw-set", "cores=2")
     assert parse_machine(done.out).machine.cores == 2
