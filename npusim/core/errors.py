@@ -80,8 +80,10 @@ class NoPlan(NpusimError):
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """The allowed name that looks most like `name`, or None."""
-    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    """The allowed name that `name` is the first word of, or looks most like, or None."""
+    names = list(allowed)
+    longer = sorted((full for full in names if f"{full}_".startswith(f"{name}_")), key=len)
+    close = longer or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return close[0] if close else None
 
 

@@ -64,6 +64,14 @@ def spec_at(path: Sequence[object]) -> type[Spec] | None:
     return spec
 
 
+def paths(spec: type[Spec] = Machine) -> Iterator[tuple[str, ...]]:
+    """The path of every field that a machine can have, of blocks and of what is inside them."""
+    for name, info in spec.model_fields.items():
+        yield (name,)
+        inner = block_of(info.annotation)
+        yield from ((name, *path) for path in paths(inner)) if inner else ()
+
+
 def block_of(annotation: Any) -> type[Spec] | None:
     """The kind of block that a field holds, also if it may be absent."""
     options = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else [annotation]

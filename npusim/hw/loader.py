@@ -68,11 +68,12 @@ def build(
 ) -> LoadedMachine:
     """The machine that a tree describes; `problems` are those already found in it."""
     bare, stated = provenance.split(tree, problems)
-    bare = filled_in(bare, stated, problems)
+    bare, table_read = filled_in(bare, stated, problems)
     try:
         machine = Machine.model_validate(bare.plain(), context={"folder": _folder(bare, source)})
     except ValidationError as error:
-        raise InputError(*_in_order([*problems, *problems_of(error, bare)])) from None
+        found = problems_of(error, bare, open_blocks=() if table_read else ("dram",))
+        raise InputError(*_in_order([*problems, *found])) from None
     if problems:
         raise InputError(*_in_order(problems))
     return LoadedMachine(machine, provenance.of_leaves(machine, stated), source, tree, overrides)

@@ -18,6 +18,10 @@ from npusim.hw.shared_sram import SharedSram
 MAX_TICK_HZ = 4 * 10**12
 #: The DRAM's command bus and its window of four activates are counted in quarters of a clock.
 _DRAM_CLOCK_PARTS = 4
+#: Queues of the cores, the host's and DRAM channels together: the engine numbers them in 13 bits.
+MAX_QUEUES = 8192
+#: A core's matrix unit and its vector unit have one queue each.
+_QUEUES_BESIDE_DMA = 2
 
 
 class Machine(Spec):
@@ -43,14 +47,15 @@ class Machine(Spec):
     """The host processor and its link."""
 
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
-        """Clocks without a time base, and requests that are no whole DRAM bursts."""
+        """Clocks without a time base, too many queues, and requests that are no whole bursts."""
         if self.tick_hz > MAX_TICK_HZ:
             yield (
-                "core.clock_hz",
+                self._odd_clock(),
                 f"the clocks (core {self.core.clock_hz} Hz, network {self.noc.clock_hz} Hz, DRAM "
                 f"{self.dram.clock_hz} Hz) have no common time base below {MAX_TICK_HZ} Hz; "
                 "choose clocks whose ratios are small fractions",
             )
+        yield from self._too_many_queues()
         request, burst = self.core.dma.request_bytes, self.dram.burst_bytes
         if request % burst:
             yield (
@@ -68,6 +73,29 @@ class Machine(Spec):
                     "must be bound, run or burst behind a cache, found detailed: its controllers "
                     "answer later, and the cache asks for answers at once",
                 )
+
+    def _odd_clock(self) -> str:
+        """The field of the clock without which the others come closest to a time base."""
+        clocks = {
+            "core.clock_hz": self.core.clock_hz,
+            "noc.clock_hz": self.noc.clock_hz,
+            "dram.clock_hz": _DRAM_CLOCK_PARTS * self.dram.clock_hz,
+        }
+        return min(clocks, key=lambda odd: lcm(*(hz for name, hz in clocks.items() if name != odd)))
+
+    def _too_many_queues(self) -> Iterator[tuple[str, str]]:
+        """More queues than the engine can number, told of the field that most of them are from."""
+        each, channels = _QUEUES_BESIDE_DMA + self.core.dma.queues, self.dram.channels
+        queues = self.cores * each + 1
+        if queues + channels <= MAX_QUEUES:
+            return
+        limit = f"queues and DRAM channels must be at most {MAX_QUEUES} together"
+        if channels > queues:
+            beside = f"beside the {queues} queues of the cores and the host"
+            yield "dram.channels", f"{limit}; {beside}, found {channels} channels"
+        else:
+            beside = f"beside {channels} DRAM channels"
+            yield "cores", f"{limit}; {beside}, found {self.cores} cores of {each} queues"
 
     def _no_sectors(self, sector: int) -> Iterator[tuple[str, str]]:
         """Bursts and requests that do not go into whole sectors of the cache."""

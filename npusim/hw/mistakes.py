@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from npusim.core.errors import Problem, choose_from, nearest
-from npusim.hw.fields import allowed_texts, spec_at
+from npusim.hw.fields import allowed_texts, paths, spec_at
 from npusim.hw.quantities import Inconsistent, describe
 from npusim.hw.timing_table import FileMistakes
 from npusim.hw.yaml_tree import Item
 
 Path = tuple[str, ...]
+#: Fields of one name in so many blocks are no hint any more.
+_FEW = 3
 _EXPECTED = {
     "string_type": "a text (numbers in quotes)",
     "bool_type": "true or false",
@@ -22,10 +24,16 @@ _EXPECTED = {
 }
 
 
-def problems_of(error: ValidationError, root: Item) -> Iterator[Problem]:
-    """One problem for each mistake behind pydantic's findings on the tree `root`."""
+def problems_of(
+    error: ValidationError, root: Item, open_blocks: Collection[str] = ()
+) -> Iterator[Problem]:
+    """One problem for each mistake behind pydantic's findings on the tree `root`.
+
+    In `open_blocks` nothing is told to be missing: what would fill them could not be read.
+    """
     findings = error.errors(include_url=False)
-    misspelt = {_meant(_path(found)) for found in findings if found["type"] == "extra_forbidden"}
+    unknown = [_path(found) for found in findings if found["type"] == "extra_forbidden"]
+    misspelt = {meant[: len(path)] for path in unknown for meant in _meant(path, root)}
     for found in findings:
         path = _path(found)
         cause = found.get("ctx", {}).get("error")
@@ -35,7 +43,7 @@ def problems_of(error: ValidationError, root: Item) -> Iterator[Problem]:
                 yield Problem(f"{'.'.join(inner)}: {message}", deepest(root, inner).place)
         elif isinstance(cause, FileMistakes):
             yield from cause.problems
-        elif not (found["type"] == "missing" and path in misspelt):
+        elif found["type"] != "missing" or not (path in misspelt or path[0] in open_blocks):
             yield _problem(path, found, root)
 
 
@@ -43,11 +51,29 @@ def _path(found: ErrorDetails) -> Path:
     return tuple(str(part) for part in found["loc"] if part != "[key]")
 
 
-def _meant(path: Path) -> Path | None:
-    """The field that an unknown name was probably meant to be."""
-    spec = spec_at(path[:-1])
-    near = nearest(path[-1], spec.model_fields) if spec else None
-    return (*path[:-1], near) if near else None
+def _meant(path: Path, root: Item) -> list[Path]:
+    """The fields that an unknown name, with what was written below it, was probably meant to be.
+
+    Where another block has a field of just this name, that is the one.
+    """
+    *block, name = path
+    spec = spec_at(block)
+    near = nearest(name, spec.model_fields) if spec else None
+    elsewhere = [] if spec is None else [place for place in paths() if place[-1] == name]
+    found = elsewhere or ([(*block, near)] if near else [])
+    return [_below(place, deepest(root, path)) for place in found] if len(found) <= _FEW else []
+
+
+def _below(path: Path, item: Item) -> Path:
+    """The path continued by the nearest of what is written below it, as far as that is one name."""
+    while isinstance(item.value, dict) and len(item.value) == 1:
+        ((name, item),) = item.value.items()
+        spec = spec_at(path)
+        near = nearest(name, spec.model_fields) if spec else None
+        if near is None:
+            break
+        path = (*path, near)
+    return path
 
 
 def _problem(path: Path, found: ErrorDetails, root: Item) -> Problem:
@@ -84,7 +110,9 @@ def _missing(path: Path, root: Item) -> Problem:
 def _unknown(path: Path, root: Item) -> Problem:
     spec = spec_at(path[:-1])
     where = f" in {'.'.join(path[:-1])}" if path[:-1] else ""
-    hints = choose_from(path[-1], list(spec.model_fields) if spec else [])
+    near = ", ".join(".".join(meant) for meant in _meant(path, root))
+    allowed = f"allowed: {', '.join(sorted(spec.model_fields)) if spec else 'none'}"
+    hints = (f"nearest: {near}", allowed) if near else (allowed,)
     return Problem(f"unknown field {path[-1]!r}{where}", deepest(root, path).key_place, hints)
 
 

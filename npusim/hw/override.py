@@ -39,6 +39,22 @@ def override(loaded: LoadedMachine, texts: Sequence[str]) -> LoadedMachine:
     return build(tree, loaded.source, problems=problems, overrides=applied)
 
 
+def given_twice(texts: Sequence[str]) -> list[Problem]:
+    """A problem for each text that sets again, alone or with its block, what an earlier one set."""
+    found, before = [], list[tuple[list[str], str]]()
+    for text in texts:
+        key = text.partition("=")[0]
+        path = [name for name, _ in _steps(key)]
+        for earlier, first in before:
+            if earlier[: len(path)] == path:
+                what = "is given twice" if earlier == path else "replaces what was given before it"
+                place = Place(FLAG, None, _steps(key)[0][1], text)
+                found.append(Problem(f"{'.'.join(path)} {what}", place, (f"first: {first}",)))
+                break
+        before.append((path, text))
+    return found
+
+
 def _value(text: str, start: int, problems: list[Problem]) -> Item:
     """The item that the text after the equals sign means."""
 

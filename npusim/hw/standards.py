@@ -21,28 +21,33 @@ from npusim.hw.yaml_tree import Item, read
 _SUFFIXES = (".yaml", ".yml")
 
 
-def filled_in(tree: Item, stated: dict[str, Provenance], problems: list[Problem]) -> Item:
+def filled_in(
+    tree: Item, stated: dict[str, Provenance], problems: list[Problem]
+) -> tuple[Item, bool]:
     """The tree of a machine, statements of provenance taken out, with its DRAM's table below it.
 
     What the machine writes itself stays; what comes from the table brings its own provenance,
     which is added to `stated`. A block that has every field, as a written-out machine does, needs
-    no table and its name is not looked up. Appends to `problems` what is wrong with the table's
-    keys; raises InputError where there is no table.
+    no table and its name is not looked up. Appends to `problems` what is wrong with the table or
+    its keys; the second value is False if there is a name of a table and no table.
     """
     machine = tree.value if isinstance(tree.value, dict) else {}
     block = machine.get("dram")
     if block is None or not isinstance(block.value, dict) or _complete(block.value):
-        return tree
+        return tree, True
     named = block.value.get("standard")
-    if named is None or not isinstance(named.value, str):
-        return tree
+    if named is None or named.value is None:
+        return tree, True
+    if not isinstance(named.value, str):
+        return tree, False
     try:
         table = _table(named, problems)
     except InputError as error:
-        raise InputError(*problems, *error.problems) from None
+        problems += error.problems
+        return tree, False
     bare, theirs = provenance.split(table, problems)
     merged = _merged(block, bare, "", theirs, stated)
-    return replace(tree, value={**machine, "dram": merged})
+    return replace(tree, value={**machine, "dram": merged}), True
 
 
 def dram_of(name: str, **fields: object) -> Dram:

@@ -52,6 +52,8 @@ def test_errors_carry_all_problems_and_their_exit_code():
 
 
 def test_nearest_and_choices():
+    assert nearest("line", ["slices", "lines", "line_bytes"]) == "line_bytes"
+    assert nearest("rcd", ["rcd_write", "rcd"]) == "rcd"
     assert nearest("bnaks", ["banks", "rows"]) == "banks"
     assert nearest("zzz", ["banks"]) is None
     assert choose_from("bnaks", ["rows", "banks"]) == ("nearest: banks", "allowed: banks, rows")

@@ -56,7 +56,7 @@ def test_shipped_machines_are_what_they_claim():
             "m.yaml:14:30: unknown field 'bnaks' in core.sram\n"
             "      sram: {size_bytes: 64 KiB, bnaks: 8, bank_width_bytes: 16, latency_cycles: 3}\n"
             "                                 ^\n"
-            "  nearest: banks\n"
+            "  nearest: core.sram.banks\n"
             "  allowed: bank_width_bytes, banks, interleave_words, latency_cycles, ports, "
             "size_bytes, stream_entries, swizzle",
         ),
@@ -206,6 +206,15 @@ def test_values_are_strict(spoilt, old, new, message):
             "must be whole DRAM bursts of 32 B, found 48",
         ),
         ("core:\n  clock_hz: 1 GHz", "core:\n  clock_hz: 999999937 Hz", "no common time base"),
+        ("core:\n  clock_hz: 1 GHz", "core:\n  clock_hz: 999999937 Hz", "4:13: core.clock_hz: "),
+        ("crossbar, clock_hz: 1 GHz", "crossbar, clock_hz: 1.000003 GHz", "noc.clock_hz: the clo"),
+        ("  clock_hz: 800 MHz", "  clock_hz: 1e15", "dram.clock_hz: the clocks (core 1000000000"),
+        (
+            "channels: 2\n",
+            "channels: 16384\n",
+            "23:13: dram.channels: queues and DRAM channels must be at most 8192 together; "
+            "beside the 11 queues of the cores and the host, found 16384 channels",
+        ),
     ],
 )
 def test_what_cannot_be_together_is_refused_at_the_field(spoilt, old, new, message):

@@ -7,11 +7,13 @@ import pytest
 from pydantic import ValidationError
 
 from npusim.core.catalog import folder
+from npusim.core.errors import InputError
 from npusim.core.hashing import content_hash
 from npusim.hw.loader import load_machine, parse_machine
-from npusim.hw.machine import Machine
+from npusim.hw.machine import MAX_QUEUES, Machine
 from npusim.hw.matrix import Accumulators
 from npusim.hw.sram import Sram
+from npusim.machine.heap import MAX_STREAMS
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,13 @@ def test_times_round_up_to_whole_clocks(npu_a, time_ns, clocks):
 def test_time_base_is_the_least_common_multiple_of_the_clocks(npu_a):
     assert npu_a.tick_hz == 32_000_000_000
     assert npu_a.ticks_per_cycle == 32
+
+
+def test_queues_are_as_many_as_the_engine_can_number(npu):
+    assert MAX_QUEUES == MAX_STREAMS
+    assert npu("core.dma.queues=5", "cores=1000").cores == 1000
+    with pytest.raises(InputError, match="cores: .*beside 16 .*, found 1000 cores of 9 queues"):
+        npu("core.dma.queues=7", "cores=1000")
 
 
 def test_machine_is_frozen_and_hashes_by_content(npu_a):

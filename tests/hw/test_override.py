@@ -6,7 +6,7 @@ import pytest
 
 from npusim.core.errors import InputError
 from npusim.hw.loader import parse_machine
-from npusim.hw.override import override
+from npusim.hw.override import given_twice, override
 from npusim.hw.provenance import Provenance
 
 
@@ -74,7 +74,7 @@ def test_what_is_set_is_assumed_unless_it_says_otherwise(small):
             "--hw-set: unknown field 'bnaks' in core.sram\n"
             "    core.sram.bnaks=64\n"
             "              ^\n"
-            "  nearest: banks\n"
+            "  nearest: core.sram.banks\n"
             "  allowed: bank_width_bytes, banks, interleave_words, latency_cycles, ports, "
             "size_bytes, stream_entries, swizzle",
         ),
@@ -83,7 +83,7 @@ def test_what_is_set_is_assumed_unless_it_says_otherwise(small):
             "--hw-set: unknown field 'sarm' in core\n"
             "    core.sarm.banks=64\n"
             "         ^\n"
-            "  nearest: sram\n"
+            "  nearest: core.sram.banks\n"
             "  allowed: accumulators, clock_hz, dma, matrix, sequencer, sram, vector",
         ),
         (
@@ -117,6 +117,39 @@ def test_what_is_set_is_assumed_unless_it_says_otherwise(small):
 )
 def test_error_texts(loaded, text, expected):
     assert refused(loaded, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("sram.size", "core.sram.size_bytes"),
+        ("core.sram.size", "core.sram.size_bytes"),
+        ("cache.line", "cache.line_bytes"),
+        ("banks", "core.sram.banks"),
+        ("dram.timings.rcd", "dram.timings_ns.rcd"),
+        ("latency_cycles", None),  # of many blocks: no hint
+    ],
+)
+def test_the_nearest_field_is_told_by_its_whole_path(loaded, key, meant):
+    error = refused(loaded, f"{key}=64")
+    assert (f"  nearest: {meant}\n" in error) if meant else ("nearest" not in error)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (
+            ("cores=2", "cores = 3"),
+            "--hw-set: cores is given twice\n    cores = 3\n    ^\n  first: co",
+        ),
+        (("core.sram.banks=2", "core.sram={}"), "core.sram replaces what was given before it"),
+        (("core.sram={}", "core.sram.banks=2"), None),
+        (("core.sram.banks=2", "core.sram.ports=single"), None),
+    ],
+)
+def test_flags_that_undo_each_other_are_told(texts, expected):
+    found = "\n".join(map(str, given_twice(texts)))
+    assert found.startswith("--hw-set: ") and expected in found if expected else not found
 
 
 def test_incomplete_new_block_points_at_the_flag(loaded):

@@ -130,6 +130,23 @@ def test_unknown_tables_are_refused(value, message):
     assert message in str(refused.value)
 
 
+def test_an_unknown_table_hides_no_other_mistake(small):
+    """What it would have given is not missing; all else is told, in the order of the file."""
+    block = "dram: {standard: HBM9, chanels: 2, size_bytes: 2 GiB, row_bytes: x}\n"
+    text = small[: small.index("dram:")] + block + "host: {link_bytes_per_s: 8 GB/s}\n"
+    with pytest.raises(InputError) as refused:
+        parse_machine(text.replace("cores: 2", "cores: -2"), "m.yaml")
+    told = [problem.message.partition(":")[0] for problem in refused.value.problems]
+    assert told == [
+        "cores",
+        "the catalogue has no DRAM standard 'HBM9'",
+        "unknown field 'chanels' in dram",
+        "dram.row_bytes",
+        "missing field 'launch_ns' in host",
+        "missing field 'flops_per_s' in host",
+    ]
+
+
 @pytest.fixture
 def own_table(tmp_path, small):
     """A machine file that names a table beside it; returns the machine's path."""
