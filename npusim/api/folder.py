@@ -7,13 +7,13 @@ import os
 import re
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from npusim.api.identity import folder_name
 from npusim.api.run import Run
+from npusim.api.scratch import REPLACED, scratch_folder
 from npusim.api.stages import Stopwatch
 from npusim.core.errors import InputError, Place, Problem
 from npusim.hw.dump import dump_yaml
@@ -65,13 +65,13 @@ def write_whole(target: Path, files: Callable[[], Mapping[str, str]]) -> None:
     parent = target.parent
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=parent, prefix=f".{target.name}.") as scratch:
-            fresh = Path(scratch) / target.name
+        with scratch_folder(parent) as scratch:
+            fresh = scratch / target.name
             fresh.mkdir()
             for name, text in files().items():
                 (fresh / name).write_text(text, encoding="utf-8", newline="\n")
-            _swap(fresh, target, Path(scratch) / "replaced")
-            _point(parent / LATEST, target.name, Path(scratch) / LATEST)
+            _swap(fresh, target, scratch / REPLACED)
+            _point(parent / LATEST, target.name, scratch / LATEST)
     except OSError as error:
         message = f"cannot write results: {error.strerror or error}"
         raise InputError(Problem(message, Place(str(target)))) from None

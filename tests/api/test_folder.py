@@ -16,6 +16,7 @@ import pytest
 from npusim.api import folder as folders
 from npusim.api.folder import _point, _safe, check_writable, write_folder
 from npusim.api.pipeline import run
+from npusim.api.scratch import scratch_folder
 from npusim.api.stored import find_result, read_result
 from npusim.core.errors import InputError
 from npusim.hw.loader import load_machine
@@ -140,6 +141,11 @@ def test_killed_while_writing_nothing_has_its_final_name(tmp_path):
     assert mark.exists()
     visible = [p for p in out.rglob("*") if not any(part.startswith(".") for part in p.parts)]
     assert visible == [out / "matmul@npu_a"]
+    (left,) = (out / "matmul@npu_a").iterdir()
+    assert left.name.startswith(".npusim-") and f"-{process.pid}-" in left.name
+    with scratch_folder(left.parent) as fresh:
+        assert list(left.parent.iterdir()) == [fresh]
+    assert list(left.parent.iterdir()) == []
 
 
 def test_places_that_cannot_be_written_are_refused_before_the_run(tmp_path):
