@@ -130,11 +130,17 @@ def share(extent: ArrayLike, parts: ArrayLike, number: int) -> tuple[Ints, Ints]
     ones first, and the very last is clipped; only where cores outnumber positions do the last
     ones get nothing.
     """
+    grain, each, extra = _dealt(extent, parts)
+    start, stop = (n * each + np.minimum(n, extra) for n in (number, number + 1))
+    return np.minimum(start * grain, extent), np.minimum(stop * grain, extent)
+
+
+def _dealt(extent: ArrayLike, parts: ArrayLike) -> tuple[Ints, Ints, Ints]:
+    """The grain in which an axis is dealt out, the grains of every share, shares with one more."""
     extent, parts = np.asarray(extent, np.int64), np.asarray(parts, np.int64)
     grain = np.where(extent >= parts * _GRAIN, _GRAIN, 1)
     each, extra = np.divmod(-(-extent // grain), parts)
-    start, stop = (n * each + np.minimum(n, extra) for n in (number, number + 1))
-    return np.minimum(start * grain, extent), np.minimum(stop * grain, extent)
+    return grain, each, extra
 
 
 def largest_share(extent: ArrayLike, parts: ArrayLike) -> Ints:
@@ -145,11 +151,11 @@ def largest_share(extent: ArrayLike, parts: ArrayLike) -> Ints:
 
 def tiles_of_shares(extent: ArrayLike, parts: ArrayLike, size: ArrayLike) -> Ints:
     """Tiles of at most `size` in all shares of an axis together; arrays broadcast."""
-    parts, size = np.asarray(parts, np.int64), np.asarray(size, np.int64)
-    count = np.zeros(np.broadcast_shapes(parts.shape, size.shape), np.int64)
-    for number in range(int(parts.max())):
-        start, stop = share(extent, parts, number)
-        count = count + np.where(number < parts, -((start - stop) // size), 0)
+    extent, parts, size = (np.asarray(x, np.int64) for x in (extent, parts, size))
+    grain, each, extra = _dealt(extent, parts)
+    usual, beyond = each * grain, (each * parts + extra) * grain - extent
+    longer, others, last = (-(-x // size) for x in (usual + grain, usual, usual - beyond))
+    count: Ints = extra * longer + (parts - extra - 1) * others + last
     return count
 
 

@@ -31,6 +31,7 @@ class Room:
         self.machine = machine
         self._arenas = self._empty(machine)
         self._held: list[tuple[Arena, int]] = []
+        self._begun: set[tuple[Space, int]] = set()  # memories with buffers of this kernel
         self._claimed: dict[Space, int] = {}
 
     @staticmethod
@@ -55,7 +56,7 @@ class Room:
         if not 0 <= core < self.machine.cores:
             raise mistake(f"there is no core {core}: the machine has {self.machine.cores}")
         arena = self._arenas[buffer.space, core]
-        if not any(held is arena for held, _ in self._held):
+        if (buffer.space, core) not in self._begun:
             same = (b for b in others if b.space is buffer.space)
             declared = sum(b.slots * b.slot_bytes for b in same)
             arena.make_way(max(declared, self._claimed.get(buffer.space, 0)))
@@ -63,6 +64,7 @@ class Room:
         if offset is None:
             raise self._full(buffer, core, others)
         self._held.append((arena, offset))
+        self._begun.add((buffer.space, core))
         return self.builder.buffer(
             buffer.space, core, buffer.dtype, offset, buffer.slot_bytes, buffer.name, slot_of
         )
@@ -72,6 +74,7 @@ class Room:
         for arena, offset in self._held:
             arena.free(offset)
         self._held.clear()
+        self._begun.clear()
 
     def tensor(self, name: str, dtype: DType, size_bytes: int, space: Space = Space.DRAM) -> int:
         """The number of a buffer for a whole tensor, never freed."""
