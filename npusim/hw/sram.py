@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
-from npusim.hw.quantities import Bytes, BytesPerCycle, Count, Cycles, Entries, Spec
+from npusim.hw.quantities import Bytes, BytesPerCycle, Count, Cycles, Quantity, Spec
+
+#: The row of a stream that is solved for conflicts has no more accesses to be in flight (A48);
+#: the work grows with the square of the entries.
+StreamEntries = Annotated[int, Quantity("number", at_most=64)]
 
 
 class Sram(Spec):
@@ -26,8 +30,9 @@ class Sram(Spec):
     """Consecutive words in one bank before the next bank follows."""
     swizzle: bool = False
     """Whether the bank number is XORed with the number of the row of banks it lies in."""
-    stream_entries: Entries = 4
-    """Accesses that each operand's stream may have in flight."""
+    stream_entries: StreamEntries = 4
+    """Accesses that each operand's stream may have in flight; the innermost rows that are solved
+    for conflicts have no more than 64 (A48)."""
 
     @property
     def interleave_bytes(self) -> int:

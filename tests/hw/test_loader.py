@@ -124,6 +124,11 @@ def test_error_texts(spoilt, old, new, expected):
         ("latency_cycles: 10", "latency_cycles: 1e7", "noc.latency_cycles: must be at most"),
         ("core:\n  clock_hz: 1 GHz", "core:\n  clock_hz: 500", "must be at least 1 MHz, found 500"),
         ("cores: 2", "cores: 1e7", "cores: must be at most 1024, found 10000000"),
+        (
+            "banks: 8,",
+            "banks: 8, stream_entries: 65,",
+            "stream_entries: must be at most 64, found 65",
+        ),
         ("queues: 3", "queues: 1000", "core.dma.queues: must be at most 64, found 1000"),
         ("rates: {bf16: 1,", "rates: {bf16: 1e-300,", "rates.bf16: must be at least 1e-06, found"),
         ("rates: {bf16: 1,", "rates: {bf16: 1e300,", "rates.bf16: is too large: found 1e+300"),
