@@ -12,6 +12,7 @@ from npusim.api.hardware import load_hardware
 from npusim.api.noc_trace import replay_traces
 from npusim.api.stages import Stopwatch
 from npusim.cli import printer
+from npusim.cli.compiling import compile_note
 from npusim.core.errors import OK, InputError, Place, Problem, choose_from
 from npusim.core.hashing import content_hash
 from npusim.hw.dump import dump_yaml
@@ -29,7 +30,7 @@ def probe_traces(args: Namespace, given: Sequence[str]) -> int:
     loaded, notes = load_hardware(args.hw, args.hw_set)
     for note in notes:
         printer.note(note)
-    with watch.stage("replay"):
+    with watch.stage("replay"), compile_note():
         replays = replay_traces(loaded.machine, args.noc_trace, args.golden)
     folder = _written(args, given, loaded, replays, watch)
     if args.json:

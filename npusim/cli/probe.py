@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from npusim.api.probe import Probed
 from npusim.api.probe import probe as probe_machine
 from npusim.cli import printer
+from npusim.cli.compiling import compile_note
 from npusim.cli.progress import Bar
-from npusim.cli.run import telling
 from npusim.core.errors import OK, InputError, Place, Problem
 from npusim.report.probe import parts as probe_parts
 from npusim.report.text import Part
@@ -24,10 +24,8 @@ def probe(args: Namespace, given: Sequence[str]) -> int:
     for flag in ("golden", "links"):
         if getattr(args, flag) is not None:
             raise InputError(Problem("goes with --noc-trace only", Place(f"--{flag}")))
-    with Bar() as bar:
-        found = probe_machine(
-            args.hw, args.hw_set, args.only, args.out, telling(bar), ["npusim", *given]
-        )
+    with Bar() as bar, compile_note():
+        found = probe_machine(args.hw, args.hw_set, args.only, args.out, bar, ["npusim", *given])
     for text in found.notes:
         printer.note(text)
     if args.json:

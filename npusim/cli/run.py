@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 from npusim.api.pipeline import run as run_model
 from npusim.api.request import Request
 from npusim.api.run import Run
-from npusim.api.stages import Watcher
 from npusim.api.whatif import AGAIN
 from npusim.cli import printer, stopped
+from npusim.cli.compiling import compile_note
 from npusim.cli.progress import Bar
 from npusim.core.arguments import assignments
 from npusim.core.errors import CHECK_FAILED, OK, InputError, Place, Problem
-from npusim.core.jit import is_cold
 from npusim.report.text import Part
 from npusim.report.text import parts as report_parts
 
@@ -25,8 +24,8 @@ def run(args: Namespace, given: Sequence[str]) -> int:
     if args.json and args.stop_after:
         text = "prints the whole result, and --stop-after ends before there is one"
         raise InputError(Problem(text, Place("--json")))
-    with Bar() as bar:
-        made = run_model(request_of(args), telling(bar), ["npusim", *given])
+    with Bar() as bar, compile_note():
+        made = run_model(request_of(args), bar, ["npusim", *given])
     for text in made.notes:
         printer.note(text)
     if made.result is not None and args.json:
@@ -40,20 +39,6 @@ def run(args: Namespace, given: Sequence[str]) -> int:
             f"{made.watch.cpu_s:.1f} CPU s, of these {_again_s(made):.1f} to time it again"
         )
     return OK if made.valid else CHECK_FAILED
-
-
-def telling(bar: Bar) -> Watcher:
-    """The bar, with a word once all is loaded if npusim's own loops must be compiled first."""
-    told = not is_cold()
-
-    def watch(stage: str, done: int, total: int) -> None:
-        nonlocal told
-        if not told and stage != "load":
-            told = True
-            printer.note("npusim's loops are being compiled, once: this first run takes longer")
-        bar(stage, done, total)
-
-    return watch
 
 
 def _again_s(made: Run) -> float:

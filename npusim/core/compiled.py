@@ -34,6 +34,26 @@ def kept_functions() -> set[str]:
 
 
 @contextmanager
+def first_compilation(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` when the first function of the package begins to be compiled inside."""
+    told = False
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            nonlocal told
+            module = event.data["dispatcher"].py_func.__module__
+            if not told and module.partition(".")[0] == PACKAGE.name:
+                told = True
+                tell()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
+@contextmanager
 def compilations(tell: Callable[[str], None]) -> Iterator[None]:
     """Tell the qualified name of each function that gets compiled inside, and not loaded.
 

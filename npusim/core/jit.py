@@ -98,12 +98,6 @@ def cache_folder() -> Path | None:
     return None
 
 
-def is_cold() -> bool:
-    """Whether nothing has been compiled yet that could be loaded instead."""
-    folder = cache_folder()
-    return folder is None or not any(folder.rglob("*.nbi"))
-
-
 def is_temporary() -> bool:
     """Whether the cache lies in the temporary folder, for want of a better place."""
     folder = cache_folder()

@@ -30,10 +30,10 @@ Command = Callable[..., Outcome]
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands are given in an empty folder, with everything compiled."""
+    """Commands are given in an empty folder, as if everything were compiled."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("npusim.cli.run.is_cold", lambda: False)
+    monkeypatch.setattr("npusim.cli.compiling.tell", lambda: None)
 
 
 @pytest.fixture

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 
 import pytest
 
+from npusim.cli import compiling, printer
 from npusim.measure.result import Result
 
 SMALL = ("--model", "matmul", "--set", "m=64", "--set", "n=96", "--set", "k=128")
@@ -219,10 +221,17 @@ def test_plan_that_does_not_fit_is_exit_2_and_names_what_would(npusim, file):
 
 @pytest.mark.parametrize("cold", [True, False])
 def test_a_run_that_compiles_first_says_so(npusim, monkeypatch, cold):
-    monkeypatch.setattr("npusim.cli.run.is_cold", lambda: cold)
-    told = npusim("run", *SMALL, "--timing-only").err.count("loops are being compiled, once")
-    assert told == cold
-    assert "compiled" not in npusim("run", "--model", "nothing").err
+    @contextmanager
+    def first_compilation(tell):
+        if cold:
+            tell()
+        yield
+
+    monkeypatch.setattr(compiling, "tell", lambda: printer.note(compiling.NOTE))
+    monkeypatch.setattr(compiling, "first_compilation", first_compilation)
+    told = npusim("run", *SMALL, "--timing-only").err
+    assert told.count("note: npusim's loops for this are being compiled, once") == cold
+    assert told.count("`npusim warmup` does it ahead") == cold
 
 
 def test_other_machines_are_asked_and_their_price_is_told(npusim, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba.core.dispatcher import Dispatcher
 
-from npusim.core.compiled import compilations, entry_points
+from npusim.core.compiled import compilations, entry_points, first_compilation
 from npusim.core.jit import jit, jit_inline
 from npusim.machine import engine, heap
 from npusim.measure import accounting
@@ -26,6 +26,26 @@ def test_entry_points_are_those_that_numba_compiles_on_their_own():
         mine = {name for name in found if name.rpartition(".")[0] == module.__name__}
         assert mine == compiled_by(module)
     assert not compiled_by(heap)
+
+
+def test_the_first_compilation_of_the_package_is_told_as_it_begins():
+    def twice(x):
+        return 2 * x
+
+    def thrice(x):
+        return 3 * x
+
+    def users(x):
+        return 4 * x
+
+    twice.__module__ = thrice.__module__ = "npusim.somewhere"
+    users.__module__ = "npusim_user_kernel"
+    told: list[int] = []
+    with first_compilation(lambda: told.append(1)):
+        assert jit(users)(1) == 4
+        assert told == []
+        assert (jit(twice)(1), jit(thrice)(1)) == (2, 3)
+    assert told == [1]
 
 
 def test_each_compilation_is_told_once_for_every_signature():

@@ -66,14 +66,6 @@ def test_second_process_compiles_nothing(run_python, package, tmp_path):
     assert Path(path).is_relative_to(base)
 
 
-def test_it_is_cold_until_something_has_been_compiled(run_python, package, tmp_path):
-    env = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    ask = "from npusim.core.jit import is_cold; print(is_cold())"
-    assert run_python(ask, path=package.parent, env=env).strip() == "True"
-    run(run_python, package, **env)
-    assert run_python(ask, path=package.parent, env=env).strip() == "False"
-
-
 def test_changed_callee_in_another_file_is_not_run_stale(run_python, package, tmp_path):
     base = str(tmp_path / "cache")
     assert run(run_python, package, XDG_CACHE_HOME=base)[0] == 21
