@@ -13,6 +13,7 @@ from npusim.hw.fields import Leaf
 from npusim.hw.machine import Machine
 from npusim.hw.vary import changed, numbers, times
 from npusim.machine.classes import CycleClass
+from npusim.measure.causes import cause
 from npusim.measure.resources import better
 from npusim.measure.retime import Retimed
 from npusim.measure.whatif_result import Effect, Growth, Sensitivity, Skipped
@@ -78,6 +79,7 @@ def _effect(leaf: Leaf, factor: float, base: Retimed, other: Retimed) -> Effect:
         change=other.time_s / base.time_s - 1 if base.time_s else 0.0,
         anomaly=anomaly,
         grew=_growth(base, other) if anomaly else None,
+        cause=cause(leaf.path) if anomaly else None,
     )
 
 

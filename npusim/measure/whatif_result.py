@@ -22,7 +22,8 @@ class Effect(Record):
     """A field at another value: cycles and time of the whole run, relative change of the time.
 
     `faster` says whether that value is a better machine, null where this is open. An anomaly is a
-    better machine on which the program takes longer; `grew` says where, for anomalies alone.
+    better machine on which the program takes longer; `grew` says where and `cause` why such a
+    machine may be slower, for anomalies alone.
     """
 
     field: str
@@ -34,6 +35,7 @@ class Effect(Record):
     change: float
     anomaly: bool
     grew: Growth | None
+    cause: str | None = None
 
 
 class Skipped(Record):

@@ -98,9 +98,19 @@ def _sensitive(found: Sensitivity, full: bool) -> Iterator[Part]:
         f"{numbers.count(found.anomalies, 'anomaly').replace('anomalys', 'anomalies')}: "
         "a better machine, a longer run"
     )
+    yield from _causes(found)
     if found.skipped:
         yield f"{numbers.count(len(found.skipped), 'change')} not timed:"
         yield from (f"  {s.field} x {s.factor:g}: {s.reason}" for s in found.skipped)
+
+
+def _causes(found: Sensitivity) -> Iterator[Part]:
+    """Why better machines may be slower, the fields of one cause in one line."""
+    fields: dict[str, list[str]] = {}
+    for effect in found.effects:
+        if effect.cause is not None:
+            fields.setdefault(effect.cause, []).append(effect.field)
+    yield from (f"  {', '.join(dict.fromkeys(names))}: {cause}" for cause, names in fields.items())
 
 
 def _effect(effect: Effect) -> tuple[str, ...]:

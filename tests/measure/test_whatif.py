@@ -100,9 +100,29 @@ def test_an_anomaly_is_counted_and_says_where_the_cycles_went(asked):
     (anomaly,) = [effect for effect in found.effects if effect.anomaly]
     assert found.anomalies == 1
     assert anomaly.field == "core.sram.banks"
+    assert "other channels and banks" in anomaly.cause
     assert anomaly.grew.what == C.DRAM_BANDWIDTH.label
     assert anomaly.grew.layer == "matmul"
     assert 0 < anomaly.grew.core_cycles == anomaly.grew.layer_core_cycles
+
+
+def test_a_larger_array_that_small_products_do_not_fill_is_an_anomaly(asked):
+    """128 rows of K in 256: the product of 64 rows fills and drains the array for longer."""
+    small = run(
+        Request(model="matmul", sizes={"m": "64", "n": "96", "k": "128"}, timing_only=True,
+                out=None, hw_set=("core.matrix.fold_overlap=none", "core.matrix.rows=128"))
+    )  # fmt: skip
+    base = Retimed(small.lowered.program, small.machine, small.timeline.cycles, small.accounting)
+
+    def again(machine):
+        return retime(small.lowered.program, machine, None) if (
+            machine.core.matrix.rows > 128) else base  # fmt: skip
+
+    found = sensitivity(base, again, "fixed", lambda done, total: None)
+    effect = one(found, "core.matrix.rows", 256)
+    assert effect.change > 0 and effect.faster and effect.anomaly
+    assert "fill less of a larger array" in effect.cause
+    assert found.anomalies == 1
 
 
 def test_a_layer_bound_by_the_array_follows_it():

@@ -18,12 +18,13 @@ from npusim.report import whatif
 from npusim.report.text import plain
 
 GREW = Growth(what="dram_bandwidth", core_cycles=300, layer="fc1", layer_core_cycles=200)
+CAUSE = "the same addresses fall on other banks"
 
 
 def effect(field, after, change, anomaly=False):
     return Effect(
         field=field, before=10, after=after, faster=None, cycles=1000, time_s=1e-6, change=change,
-        anomaly=anomaly, grew=GREW if anomaly else None,
+        anomaly=anomaly, grew=GREW if anomaly else None, cause=CAUSE if anomaly else None,
     )  # fmt: skip
 
 
@@ -67,9 +68,10 @@ def test_small_changes_are_counted_and_anomalies_always_listed(asked):
     assert "ANOMALY: dram_bandwidth +300 core-cycles, +200 of them in fc1" in text
     assert "1 change below 0.1 % not listed" in text
     assert "1 anomaly: a better machine, a longer run" in text
+    assert "  core.sram.banks: the same addresses fall on other banks" in text
     assert "  cores x 0.5: no room" in text
-    assert text.count("core.sram.banks") == 1
-    assert shown(asked, full=True).count("core.sram.banks") == 2
+    assert text.count("core.sram.banks ") == 1
+    assert shown(asked, full=True).count("core.sram.banks ") == 2
 
 
 def test_a_confirmed_bottleneck(asked):
