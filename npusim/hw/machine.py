@@ -67,12 +67,6 @@ class Machine(Spec):
             yield f"noc.{field}", message
         if self.cache is not None:
             yield from self._no_sectors(self.cache.sector_bytes)
-            if self.dram.model == "detailed":
-                yield (
-                    "dram.model",
-                    "must be bound, run or burst behind a cache, found detailed: its controllers "
-                    "answer later, and the cache asks for answers at once",
-                )
 
     def _odd_clock(self) -> str:
         """The field of the clock without which the others come closest to a time base."""
@@ -120,6 +114,12 @@ class Machine(Spec):
     def ticks_per_cycle(self) -> int:
         """Ticks of the time base in one core cycle."""
         return self.tick_hz // self.core.clock_hz
+
+    @property
+    def requests_in_flight(self) -> int:
+        """Most requests that all copy queues together can have under way."""
+        dma = self.core.dma
+        return self.cores * dma.queues * dma.outstanding_requests
 
     def peak_matrix_flops_per_cycle(self, dtype_name: str) -> float:
         """FLOPs (two per multiply-accumulate) per cycle of one core's arrays; 0 if they cannot."""

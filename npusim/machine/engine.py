@@ -56,7 +56,8 @@ def simulate(
                 if stream >= streams.shape[0]:
                     flight.serve(stream - streams.shape[0], now, work, walk, rows, order, trace,
                                  streams, cores, rings, segments, flying, agenda, done, heap,
-                                 counts, p, d, k, ks, n, ns, h, hs, m, ms, patterns)  # fmt: skip
+                                 counts, p, d, k, ks, n, ns, h, hs, c, cs, m, ms,
+                                 patterns)  # fmt: skip
                     continue
             _complete(stream, now, work, users, order, trace, streams, cores, heap, counts, p)
             continue
@@ -98,10 +99,10 @@ def _last(
     cs: Ints,
 ) -> int:  # fmt: skip
     """Write out what memories still hold back; returns when the last data has moved."""
+    if c is not None:
+        flush(now, d, ds, k, ks, c, cs)
     if k is not None:
         return max(now, write_out(d, k, ks))
-    if c is not None:
-        flush(now, d, ds, c, cs)
     return max(now, dram.flush(now, d, ds))
 
 

@@ -49,3 +49,12 @@ def explain(
     if finish > trace[i, s.T_END]:
         note(i, finish, why, trace, segments, counts)
         trace[i, s.T_END] = finish
+
+
+@jit_inline
+def hold(at: int, ticks: int, why: int, flying: Ints) -> None:
+    """A request that waits for controllers was held up; the longest wait names all of them."""
+    if ticks > 0:
+        flying[at, s.F_WAITED] += ticks
+        if ticks > flying[at, s.F_LONGEST]:
+            flying[at, s.F_LONGEST], flying[at, s.F_WHY] = ticks, why

@@ -63,11 +63,13 @@ def issue(
         if walk[row, dma.FROM] == dma.DRAM or walk[row, dma.TO] == dma.DRAM:
             trace[i, s.T_FLIGHT] += 1
             streams[stream, s.S_LATER] = issue + p.cycle
-            streams[stream, s.S_FINISH] = s.UNKNOWN
-            flight.depart(
-                i, stream, issue, far, near, size, row, walk, core, streams, cores, flying, agenda,
-                heap, counts, p, d, k, ks, n, ns, h, hs, m, ms, patterns,
+            streams[stream, s.S_FINISH] = flight.depart(
+                i, stream, issue, far, near, size, row, walk, rows, core, streams, cores, trace,
+                segments, flying, agenda, heap, counts, p, d, k, ks, n, ns, h, hs, c, cs, m, ms,
+                patterns,
             )  # fmt: skip
+            if streams[stream, s.S_FINISH] < s.UNKNOWN:
+                trace[i, s.T_FLIGHT] -= 1
             return int(issue)
     finish, waited, why, behind = _transfer(
         now, issue, far, near, size, row, walk, rows, core, cores, d, ds, n, ns, h, hs, c, cs,

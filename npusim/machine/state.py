@@ -44,11 +44,15 @@ S_WIDTH = S_AT + RANK
 # Segments of copies: which instruction, until when, why.
 G_INSTRUCTION, G_UNTIL, G_WHY, G_WIDTH = range(4)
 
-# Requests that wait for a controller's answer, a row for every slot of every stream's window.
+# Requests that wait for a controller's answer, a row for every slot of every stream's window. AT is
+# when main memory was asked, FREE when it would have answered had it been idle; PIECES are still to
+# come. WHY is the cause of the LONGEST wait so far, COPY the row of the walk table. Behind a cache:
+# the LINE that is looked up next, the tick GO at which that may be, the request NEXT in a list.
 (
-    F_INSTRUCTION, F_ISSUE, F_AT, F_WAITED, F_WHY, F_NEAR, F_SIZE, F_WRITES, F_PIECES, F_FINISH,
-    F_NODE, F_WIDTH,
-) = range(12)  # fmt: skip
+    F_INSTRUCTION, F_ISSUE, F_WAITED, F_WHY, F_LONGEST, F_NEAR, F_SIZE, F_NODE, F_ADDRESS, F_WRITES,
+    F_AT, F_FREE, F_PIECES, F_FINISH, F_BEHIND, F_COPY, F_LINE, F_GO, F_NEXT,
+    F_WIDTH,
+) = range(20)  # fmt: skip
 
 #: Modes of a stream; HELD has its window full of requests whose end is not known yet.
 IDLE, STARTING, ISSUING, HELD = range(4)

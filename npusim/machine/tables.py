@@ -6,6 +6,7 @@ import numpy as np
 
 from npusim.hw.machine import Machine
 from npusim.machine import state
+from npusim.machine.cache.params import lines_of_request
 from npusim.machine.conflicts import Conflicts
 from npusim.machine.dma import Walks
 from npusim.machine.order import stream_rows
@@ -15,8 +16,15 @@ from npusim.program.program import Edges, Ints, Program
 
 
 def pieces_in_flight(streams: int, machine: Machine) -> int:
-    """Most parts of requests, each in one DRAM channel, that can be under way at a time."""
-    dma = machine.core.dma
+    """Most parts of accesses, each in one DRAM channel, that can be under way at a time.
+
+    Behind a cache these are its fills, and what its lines give up for each request.
+    """
+    dma, cache = machine.core.dma, machine.cache
+    if cache is not None:
+        in_line = cache.sectors + cache.line_bytes // machine.dram.granule_bytes
+        replaced = machine.requests_in_flight * lines_of_request(machine, cache)
+        return in_line * (cache.slices * cache.mshr_entries + replaced)
     in_request = dma.request_bytes // machine.dram.granule_bytes + 2
     return streams * dma.outstanding_requests * in_request
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npusim.machine.cache.params import CacheUse
+from npusim.machine.cache.state import CacheUse
 from npusim.machine.conflicts import Conflicts
 from npusim.machine.units import Costs
 from npusim.program.program import Edges, Ints, Program

@@ -9,7 +9,8 @@ import numpy as np
 from npusim.core.errors import IllegalProgram, InputError
 from npusim.hw.machine import Machine
 from npusim.machine import dram, host, network, scratchpad, shared, state
-from npusim.machine.cache.params import CacheUse, cache_params, cache_state, cache_use
+from npusim.machine.cache.params import cache_params
+from npusim.machine.cache.state import CacheUse, cache_state, cache_use
 from npusim.machine.conflicts import Conflicts
 from npusim.machine.dma import Walks, walks
 from npusim.machine.dram.detailed.layout import counted, detailed_state

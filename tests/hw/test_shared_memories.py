@@ -69,11 +69,6 @@ def test_caches_that_cannot_be(refused, more, error):
     assert error in refused(f"{block}, {more}")
 
 
-def test_controllers_that_answer_later_cannot_stand_behind_a_cache(small, refusal):
-    text = small.replace("dram:\n", "dram:\n  model: detailed\n")
-    assert "dram.model: must be bound, run or burst" in refusal(f"{text}{CACHE}}}\n")
-
-
 def test_the_gpu_of_the_catalogue_has_the_published_peaks():
     """312 TFLOP/s of bf16, 2.039 TB/s, 40 MiB of cache with 5120 B per cycle, a near hit in 211."""
     machine = load_machine(folder("hwconfigs") / "gpu_a100_like.yaml").machine

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from npusim.hw.cache import Cache
 from npusim.hw.machine import Machine
 from npusim.machine import dram
-from npusim.machine.cache import access, flush, params
+from npusim.machine.cache import access, flush, params, state
 from npusim.machine.classes import CycleClass
 
 
@@ -29,7 +29,7 @@ class CacheDevice:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.p = params.cache_params(machine)
-        self.state = params.cache_state(machine, self.p, 1)
+        self.state = state.cache_state(machine, self.p, 1)
         self.d = dram.dram_params(machine)
         self.ds = dram.dram_state(self.d)
         self.cycle = machine.tick_hz // machine.noc.clock_hz
@@ -48,18 +48,18 @@ class CacheDevice:
 
     def flush(self, t: int) -> int:
         """Write back what is dirty; when DRAM has it all."""
-        flush.flush(t, self.d, self.ds, self.p, self.state)
+        flush.flush(t, self.d, self.ds, None, self.ds, self.p, self.state)
         return dram.flush(t, self.d, self.ds)
 
     def counts(self) -> tuple[int, ...]:
         """Sectors: hits, of these merged, misses, fills, write-backs."""
-        used = params.cache_use(self.p, self.state)
+        used = state.cache_use(self.p, self.state)
         assert used is not None
         return tuple(used.copies[0].tolist())
 
     @property
     def flushed(self) -> int:
-        used = params.cache_use(self.p, self.state)
+        used = state.cache_use(self.p, self.state)
         assert used is not None
         return used.flushed_sectors
 

@@ -21,9 +21,10 @@ QUIET = ("dram.timings_ns.refi=1 s", "core.sequencer.dispatch_cycles=0", CACHE)
 TILE = 1 << 18
 
 
-@pytest.fixture(scope="session")
-def cached_bench(bench):
-    return lambda *fields: bench(*QUIET, *fields)
+@pytest.fixture(scope="session", params=["run", "detailed"])
+def cached_bench(bench, request):
+    """DRAM answers at once, or later."""
+    return lambda *fields: bench(*QUIET, f"dram.model={request.param}", *fields)
 
 
 def counts(seen, copy):
@@ -116,6 +117,35 @@ def test_dram_paces_misses_and_says_so(cached_bench):
     assert seen.share(copy, CycleClass.DRAM_BANDWIDTH) > 0.9 * seen.ticks(copy)
 
 
+@pytest.mark.parametrize("entries", [1, 2, 4])
+def test_mshrs_bound_the_bandwidth_of_misses(cached_bench, entries):
+    """Little's law: eight slices with so many lines of 128 B under way for tRCD + tCL and a burst."""
+    b = cached_bench(f"cache.mshr_entries={entries}", "core.dma.outstanding_requests=256")
+    copy = b.copy(near(b), b.dram(TILE, kind="uint8"))
+    seen = b.run()
+    d = dram.dram_params(b.machine)
+    fastest, slowest = d.cl + d.burst, d.rp + dram.unloaded(128, False, d) + 2 * d.ccd_l
+    lines = TILE // 128 / 8 / entries
+    assert lines * fastest <= seen.ticks(copy) <= lines * slowest + 300 * seen.cycle
+    assert seen.share(copy, CycleClass.SHARED_SRAM) > 0.5 * seen.ticks(copy)
+
+
+@pytest.mark.parametrize("replacement", ["lru", "random"])
+def test_lines_that_are_being_filled_are_replaced_when_they_are_there(cached_bench, replacement):
+    """A cache of one line a slice, and more requests in flight than it has lines."""
+    b = cached_bench(
+        "cache.size_bytes=1 KiB", "cache.ways=1", f"cache.replacement={replacement}",
+        "core.dma.outstanding_requests=256",
+    )  # fmt: skip
+    tile = b.dram(TILE, kind="uint8")
+    stored = b.copy(tile, near(b), queue=3)
+    loaded = b.copy(near(b), tile, after=stored)
+    seen = b.run()
+    left = seen.timeline.cache.flushed_sectors
+    assert left == 0 and counts(seen, stored) == (0, 0, TILE // 32, 0, TILE // 32 - 32)
+    assert counts(seen, loaded) == (0, 0, TILE // 32, TILE // 32, 32)
+
+
 def test_a_copy_from_dram_to_dram_passes_the_cache_twice(cached_bench):
     b = cached_bench("cache.bytes_per_cycle=256")
     copy = b.copy(b.dram(TILE, kind="uint8"), b.dram(TILE, kind="uint8"))
@@ -147,11 +177,14 @@ STEPS = st.lists(
 
 
 @settings(max_examples=60)
-@given(STEPS, st.sampled_from([1, 4, 64]))
-def test_laws_of_any_program(rig, npu, steps, entries):
+@given(STEPS, st.sampled_from([1, 4, 64]), st.sampled_from(["run", "detailed"]))
+def test_laws_of_any_program(rig, npu, steps, entries, model):
     """What DRAM moved is what was filled and written back; every byte asked for was looked up;
     neither cache nor DRAM moves more than it can."""
-    b = rig.Bench(npu(CACHE, "cache.size_bytes=64 KiB", f"cache.mshr_entries={entries}"))
+    machine = npu(
+        CACHE, "cache.size_bytes=64 KiB", f"cache.mshr_entries={entries}", f"dram.model={model}"
+    )
+    b = rig.Bench(machine)
     asked = 0
     for core, stores, at, width, rows in steps:
         far = b.box(

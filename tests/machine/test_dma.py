@@ -126,6 +126,36 @@ def test_a_stream_that_fills_dram_waits_for_its_bandwidth(bench, model):
     assert classes[CycleClass.DRAM_BANDWIDTH] > 0.5 * classes.sum()
 
 
+@pytest.mark.parametrize("model", ["run", "burst", "detailed"])
+def test_the_longest_wait_of_a_request_names_all_of_it(bench, model):
+    """Answers of a full DRAM come in bunches, and the port delays some by a little: not its fault.
+
+    Loads and stores of all cores at four times DRAM's rate; a port of 512 B per cycle has half of
+    its core's load.
+    """
+    b = bench(*QUIET, f"dram.model={model}", "dram.channels=4", "dram.size_bytes=4 GiB")
+    for core in range(4):
+        for queue in range(4):
+            far, near = b.dram(1 << 17, kind="uint8"), b.sram(1 << 17, kind="uint8", core=core)
+            b.copy(*((far, near) if queue == 3 else (near, far)), core=core, queue=queue)
+    classes = account(b.run().timeline).cycles.sum(axis=(0, 1))
+    assert classes[CycleClass.NOC] < 0.02 * classes[CycleClass.DRAM_BANDWIDTH]
+
+
+@pytest.mark.parametrize("model", ["bound", "run", "burst", "detailed"])
+def test_a_write_ends_when_its_data_could_be_on_the_bus(bench, model):
+    """tCWL after it is accepted, to the controller's next clock; that is latency."""
+    took, latency = [], []
+    for ns in (10, 1010):
+        b = bench(*QUIET, f"dram.model={model}", f"dram.timings_ns.cwl={ns} ns")
+        store = b.copy(b.dram(512, kind="uint8"), b.sram(512, kind="uint8"))
+        seen = b.run()
+        took.append(seen.ticks(store) / seen.cycle)
+        latency.append(seen.share(store, CycleClass.DRAM_LATENCY) / seen.cycle)
+    assert took[1] - took[0] == pytest.approx(1000, abs=2)
+    assert latency[1] - latency[0] == pytest.approx(1000, abs=2)
+
+
 @pytest.mark.parametrize("outstanding", [1, 2, 4, 8, 16, 32, 64, 256])
 def test_little_bounds_the_bandwidth_from_dram(bench, outstanding):
     """The same over DRAM, whose latency is between that of a hit and that of a closed bank."""

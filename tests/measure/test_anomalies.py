@@ -44,8 +44,9 @@ DOUBLED = {
     ),
 }  # fmt: skip
 #: Waiting for the network's ports is of the class of waiting for the DMA's, and for the network's
-#: latency: here there is none.
+#: latency: here there is none. Starting a descriptor is of the class of handing out.
 ROOM = {
+    "hand-out": ("core.dma.descriptor_cycles=0",),
     "array": ("core.matrix.fold_overlap=none",),  # a run of products that is torn fills again
     "network ports": ("core.dma.port_bytes_per_cycle=512",),
     "DMA ports": ("noc.port_bytes_per_cycle=512",),

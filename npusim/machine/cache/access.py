@@ -15,8 +15,6 @@ from npusim.machine.dram import DramParams
 from npusim.program.program import Ints
 
 _BANDWIDTH, _CACHE = int(CycleClass.DRAM_BANDWIDTH), int(CycleClass.SHARED_SRAM)
-#: Stands for the return of a fill that has not been sent yet.
-_UNSENT = 1 << 62
 
 
 @jit
@@ -61,61 +59,20 @@ def _look_up(
         start = line << p.line_bits
         home = slices.slice_of(start, p.ports)
         ring = p.at_mshr + home * (p.mshr_entries + 1)
-        if s[ring + 1 + s[ring]] == _UNSENT:
+        if s[ring + 1 + s[ring]] == lines.UNKNOWN:
             return line
         first = lines.first_way(line, home, p)
         way = lines.find(line, first, p, s)
         if way < 0:
             way = lines.victim(first, p, s)
-            _replace(way, line, copy, p, s)
+            lines.replace(way, line, copy, p, s)
         lines.use(way, p, s)
         low, high = max(address - start, 0), min(end - start, 1 << p.line_bits)
-        missing = _touch(way, low, high, writes, done, copy, p, s)
+        missing = lines.touch(way, low, high, writes, done, copy, p, s)
         if missing:
             _want(way, ring, start, missing, p, s)
         line += 1
     return line
-
-
-@jit_inline
-def _replace(way: int, line: int, copy: int, p: CacheParams, s: Ints) -> None:
-    """A way takes up another line; of the old one, what DRAM does not have yet must go there."""
-    r, old = p.at_registers, s[p.at_tags + way] << p.line_bits
-    dirty = s[p.at_sectors + way] >> lines.DIRTY & lines.SECTORS
-    if dirty:
-        s[p.at_tally + copy * params.TALLY + params.WRITE_BACKS] += lines.count_of(dirty)
-        _list_runs(dirty, old, p.at_out, r + params.OUTS, p, s)
-    if s[p.at_filled + way] > s[r + params.GO]:
-        s[r + params.GO], s[r + params.HELD_BY] = s[p.at_filled + way], _BANDWIDTH
-    s[p.at_tags + way], s[p.at_sectors + way], s[p.at_filled + way] = line, 0, 0
-
-
-@jit_inline
-def _touch(
-    way: int, low: int, high: int, writes: bool, done: int, copy: int, p: CacheParams, s: Ints
-) -> int:
-    """Bytes [low, high) of a line are used; returns which sectors must be fetched for that."""
-    tally, r, bits = p.at_tally + copy * params.TALLY, p.at_registers, p.sector_bits
-    touched = lines.mask_of(low >> bits, -(-high >> bits))
-    state, filled = s[p.at_sectors + way], s[p.at_filled + way]
-    missing = touched & ~state
-    s[tally + params.HITS] += lines.count_of(touched & ~missing)
-    s[tally + params.MISSES] += lines.count_of(missing)
-    pending = state >> lines.PENDING & touched
-    if pending and filled > done:
-        s[tally + params.MERGED] += lines.count_of(pending)
-        if filled > s[r + params.FINISH]:
-            s[r + params.FINISH] = filled
-            s[r + params.FREE] = min(filled, done + p.behind)
-            s[r + params.WHY] = _BANDWIDTH
-    elif pending:
-        state &= (1 << lines.PENDING) - 1
-    if writes:
-        missing &= ~lines.mask_of(-(-low >> bits), high >> bits)
-        state |= touched << lines.DIRTY
-    s[p.at_sectors + way] = state | touched | missing << lines.PENDING
-    s[tally + params.FILLS] += lines.count_of(missing)
-    return int(missing)
 
 
 @jit_inline
@@ -125,33 +82,12 @@ def _want(way: int, ring: int, start: int, missing: int, p: CacheParams, s: Ints
     s[ring] = s[ring] + 1 if s[ring] + 1 < p.mshr_entries else 0
     if s[entry] > s[r + params.GO]:
         s[r + params.GO], s[r + params.HELD_BY] = s[entry], _CACHE
-    s[entry] = _UNSENT
-    first = _list_runs(missing, start, p.at_in, r + params.INS, p, s)
+    s[entry] = lines.UNKNOWN
+    first = lines.list_runs(missing, start, p.at_in, r + params.INS, p, s)
     for run in range(first, s[r + params.INS]):
         k = p.at_fetched + 3 * s[r + params.FETCHED]
         s[k], s[k + 1], s[k + 2] = run, way, entry
         s[r + params.FETCHED] += 1
-
-
-@jit_inline
-def _list_runs(mask: int, start: int, at: int, counter: int, p: CacheParams, s: Ints) -> int:
-    """Add sectors of the line at `start` to the runs listed from `at` on; the first that has any.
-
-    A run holds (first byte, beyond its last); neighbours join the one before.
-    """
-    touched = s[counter]
-    while mask:
-        first, beyond = lines.group_of(mask)
-        mask &= ~lines.mask_of(first, beyond)
-        low, count = start + (first << p.sector_bits), s[counter]
-        if count > 0 and s[at + 2 * count - 1] == low:
-            touched = min(touched, count - 1)
-        else:
-            s[at + 2 * count] = low
-            count += 1
-            s[counter] = count
-        s[at + 2 * count - 1] = start + (beyond << p.sector_bits)
-    return int(touched)
 
 
 @jit_inline
@@ -179,5 +115,5 @@ def _fetch(done: int, d: DramParams, ds: Ints, p: CacheParams, s: Ints) -> None:
         while k < limit and s[k] == run:
             way, entry = s[k + 1], s[k + 2]
             s[p.at_filled + way] = max(s[p.at_filled + way], back)
-            s[entry] = back if s[entry] == _UNSENT else max(s[entry], back)
+            s[entry] = back if s[entry] == lines.UNKNOWN else max(s[entry], back)
             k += 3

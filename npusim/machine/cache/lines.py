@@ -5,12 +5,16 @@ from __future__ import annotations
 from npusim.core.jit import jit_inline
 from npusim.machine.cache import params
 from npusim.machine.cache.params import CacheParams
+from npusim.machine.classes import CycleClass
 from npusim.machine.slices import fold
 from npusim.program.program import Ints
 
 #: A line's sectors in one word: those there or on their way, those newer than in DRAM (from bit
 #: DIRTY on), those on their way (from bit PENDING on).
 DIRTY, PENDING, SECTORS = 16, 32, (1 << 16) - 1
+#: Stands for the return of a fill that is not known yet.
+UNKNOWN = 1 << 62
+_BANDWIDTH = int(CycleClass.DRAM_BANDWIDTH)
 
 
 @jit_inline
@@ -77,3 +81,74 @@ def group_of(mask: int) -> tuple[int, int]:
     while mask >> beyond & 1:
         beyond += 1
     return first, beyond
+
+
+@jit_inline
+def replace(way: int, line: int, copy: int, p: CacheParams, s: Ints) -> None:
+    """A way takes up another line; of the old one, what DRAM does not have yet must go there."""
+    r, old = p.at_registers, s[p.at_tags + way] << p.line_bits
+    dirty = s[p.at_sectors + way] >> DIRTY & SECTORS
+    if dirty:
+        s[p.at_tally + copy * params.TALLY + params.WRITE_BACKS] += count_of(dirty)
+        list_runs(dirty, old, p.at_out, r + params.OUTS, p, s)
+    if s[p.at_filled + way] > s[r + params.GO]:
+        s[r + params.GO], s[r + params.HELD_BY] = s[p.at_filled + way], _BANDWIDTH
+    s[p.at_tags + way], s[p.at_sectors + way], s[p.at_filled + way] = line, 0, 0
+
+
+@jit_inline
+def touch(
+    way: int, low: int, high: int, writes: bool, done: int, copy: int, p: CacheParams, s: Ints
+) -> int:
+    """Bytes [low, high) of a line are used; returns which sectors must be fetched for that."""
+    tally, r, bits = p.at_tally + copy * params.TALLY, p.at_registers, p.sector_bits
+    touched = mask_of(low >> bits, -(-high >> bits))
+    state, filled = s[p.at_sectors + way], s[p.at_filled + way]
+    missing = touched & ~state
+    s[tally + params.HITS] += count_of(touched & ~missing)
+    s[tally + params.MISSES] += count_of(missing)
+    pending = state >> PENDING & touched
+    if pending and filled > done:
+        s[tally + params.MERGED] += count_of(pending)
+        if filled > s[r + params.FINISH]:
+            s[r + params.FINISH] = filled
+            s[r + params.FREE] = min(filled, done + p.behind)
+            s[r + params.WHY] = _BANDWIDTH
+    elif pending:
+        state &= (1 << PENDING) - 1
+    if writes:
+        missing &= ~mask_of(-(-low >> bits), high >> bits)
+        state |= touched << DIRTY
+    s[p.at_sectors + way] = state | touched | missing << PENDING
+    s[tally + params.FILLS] += count_of(missing)
+    return int(missing)
+
+
+@jit_inline
+def lacks(way: int, low: int, high: int, writes: bool, p: CacheParams, s: Ints) -> bool:
+    """Whether the use of bytes [low, high) of a line would fetch anything."""
+    wanted = mask_of(low >> p.sector_bits, -(-high >> p.sector_bits))
+    if writes:
+        wanted &= ~mask_of(-(-low >> p.sector_bits), high >> p.sector_bits)
+    return bool(wanted & ~s[p.at_sectors + way])
+
+
+@jit_inline
+def list_runs(mask: int, start: int, at: int, counter: int, p: CacheParams, s: Ints) -> int:
+    """Add sectors of the line at `start` to the runs listed from `at` on; the first that has any.
+
+    A run holds (first byte, beyond its last); neighbours join the one before.
+    """
+    touched = s[counter]
+    while mask:
+        first, beyond = group_of(mask)
+        mask &= ~mask_of(first, beyond)
+        low, count = start + (first << p.sector_bits), s[counter]
+        if count > 0 and s[at + 2 * count - 1] == low:
+            touched = min(touched, count - 1)
+        else:
+            s[at + 2 * count] = low
+            count += 1
+            s[counter] = count
+        s[at + 2 * count - 1] = start + (beyond << p.sector_bits)
+    return int(touched)

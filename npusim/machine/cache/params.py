@@ -1,8 +1,7 @@
-"""Figures of a cache in ticks and counts, and its state in one flat array."""
+"""Figures of a cache in ticks and counts, and where the parts of its state lie."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from npusim.hw.cache import Cache
 from npusim.hw.machine import Machine
 from npusim.machine.slices import SliceParams, address_bits, slice_params
-from npusim.program.program import Ints
 
 #: What is counted for each copy, in sectors: found (of these, still on their way), not found,
 #: read from DRAM, written back to DRAM.
@@ -18,10 +16,20 @@ HITS, MERGED, MISSES, FILLS, WRITE_BACKS, TALLY = range(6)
 #: Registers behind the clocks of the ports: the number of the latest use and of the latest random
 #: choice; sectors flushed at the end; of the request under way when its lines let it go on, what
 #: held them up, and when and why its last byte came; how many runs of bytes it writes back and
-#: fetches, and how many lines those belong to.
+#: fetches, and how many lines those belong to. Where controllers answer later, the first request
+#: whose lines are all there, and the first free place in a list of those that wait for a line.
 (
-    USES, RANDOM, FLUSHED, GO, HELD_BY, FINISH, FREE, WHY, OUTS, INS, FETCHED, REGISTERS,
-) = range(12)  # fmt: skip
+    USES, RANDOM, FLUSHED, GO, HELD_BY, FINISH, FREE, WHY, OUTS, INS, FETCHED, READY, PLACE,
+    REGISTERS,
+) = range(14)  # fmt: skip
+#: Where controllers answer later: of each MSHR the way whose sectors it fetches, pieces still to
+#: come and when the last one came; of each way fills still to come, when the last one came, and
+#: the first place in the list of requests that wait for them; of each slice the first and the last
+#: request that can not go on; of each place the request and the next place.
+E_WAY, E_PIECES, E_FINISH, E_WIDTH = range(4)
+V_FILLS, V_FINISH, V_FIRST, V_WIDTH = range(4)
+Q_FIRST, Q_LAST, Q_WIDTH = range(3)
+P_REQUEST, P_NEXT, P_WIDTH = range(3)
 
 
 class CacheParams(NamedTuple):
@@ -30,7 +38,7 @@ class CacheParams(NamedTuple):
     `behind` are the ticks of an unloaded read behind the cache. The state begins with the clocks
     of the slices' ports; then come the registers, the runs that a request writes back and fetches
     with the lines of the latter, when each slice's fills come back, by line its tag, last use,
-    sectors and last fill, and the counts of each copy.
+    sectors and last fill, who waits where controllers answer later, and the counts of each copy.
     """
 
     present: bool
@@ -52,6 +60,10 @@ class CacheParams(NamedTuple):
     at_used: int
     at_sectors: int
     at_filled: int
+    at_entries: int
+    at_fills: int
+    at_stalled: int
+    at_places: int
     at_tally: int
 
 
@@ -60,7 +72,7 @@ def cache_params(machine: Machine) -> CacheParams:
     cache = machine.cache
     if cache is None:
         nothing = slice_params(machine, 1, 1, 1, 0, "none", "one")
-        return CacheParams(False, nothing, 0, 0, 1, 0, 1, False, 1, 0, *([0] * 10))
+        return CacheParams(False, nothing, 0, 0, 1, 0, 1, False, 1, 0, *([0] * 14))
     ports = slice_params(
         machine,
         cache.slices,
@@ -85,28 +97,15 @@ def cache_params(machine: Machine) -> CacheParams:
     )
 
 
-@dataclass(frozen=True)
-class CacheUse:
-    """What a run did with its cache: by copy the counts HITS to WRITE_BACKS, in sectors.
-
-    `flushed_sectors` were written back after the last instruction.
-    """
-
-    copies: Ints
-    flushed_sectors: int
-
-
-def cache_use(p: CacheParams, state: Ints) -> CacheUse | None:
-    """The counts after a run; None without a cache."""
-    if not p.present:
-        return None
-    copies = state[p.at_tally :].reshape(-1, TALLY).copy()
-    return CacheUse(copies, int(state[p.at_registers + FLUSHED]))
+def lines_of_request(machine: Machine, cache: Cache) -> int:
+    """Most lines that one request reaches."""
+    return machine.core.dma.request_bytes // cache.line_bytes + 2
 
 
 def _layout(machine: Machine, cache: Cache, ports: SliceParams) -> dict[str, int]:
     """Where each part of the state begins."""
     lines = cache.size_bytes // cache.line_bytes
+    late = 1 if machine.dram.model == "detailed" else 0
     runs = 2 * (machine.core.dma.request_bytes // cache.sector_bytes + 2 * cache.sectors)
     parts = {
         "at_registers": ports.slices * ports.directions,
@@ -118,7 +117,11 @@ def _layout(machine: Machine, cache: Cache, ports: SliceParams) -> dict[str, int
         "at_used": lines,
         "at_sectors": lines,
         "at_filled": lines,
-        "at_tally": lines,
+        "at_entries": lines,
+        "at_fills": late * E_WIDTH * cache.slices * cache.mshr_entries,
+        "at_stalled": late * V_WIDTH * lines,
+        "at_places": late * Q_WIDTH * cache.slices,
+        "at_tally": late * P_WIDTH * machine.requests_in_flight * lines_of_request(machine, cache),
     }
     return dict(zip(parts, np.cumsum(list(parts.values())).tolist(), strict=True))
 
@@ -130,14 +133,3 @@ def _unloaded_read(machine: Machine, size_bytes: int) -> int:
     return latency + -(
         -size_bytes * 8 * machine.tick_hz // (dram.width_bits * dram.transfers_per_s)
     )
-
-
-def cache_state(machine: Machine, p: CacheParams, copies: int) -> Ints:
-    """Nothing is there, nothing is on its way; counts of so many copies (A28)."""
-    if not p.present:
-        return np.zeros(1, np.int64)
-    state = np.zeros(p.at_tally + copies * TALLY, np.int64)
-    state[p.at_tags : p.at_used] = -1
-    assert machine.cache is not None
-    state[p.at_registers + RANDOM] = machine.cache.seed
-    return state
