@@ -119,7 +119,7 @@ def test_dram_paces_misses_and_says_so(cached_bench):
 
 @pytest.mark.parametrize("entries", [1, 2, 4])
 def test_mshrs_bound_the_bandwidth_of_misses(cached_bench, entries):
-    """Little's law: eight slices with so many lines of 128 B under way for tRCD + tCL and a burst."""
+    """Little's law: eight slices with so many lines of 128 B under way for a read each."""
     b = cached_bench(f"cache.mshr_entries={entries}", "core.dma.outstanding_requests=256")
     copy = b.copy(near(b), b.dram(TILE, kind="uint8"))
     seen = b.run()
