@@ -31,6 +31,7 @@ PRESETS = {
     "DDR5_6400": ("ddr5.py", "DDR5_16Gb_x8/DDR5_6400AN"),
     "GDDR6_14000": ("gddr6.py", "GDDR6_16Gb_x16/GDDR6_14000_1350mV_double"),
     "HBM2_2000_DRAMSIM3": ("HBM2_8Gb_x128.ini", "HBM2_8Gb_x128"),
+    "LPDDR4_2400_DRAMSIM3": ("LPDDR4_8Gb_x16_2400.ini", "LPDDR4_8Gb_x16_2400"),
     "DDR4_3200_DRAMSIM3": ("DDR4_8Gb_x8_3200.ini", "DDR4_8Gb_x8_3200"),
 }
 COLUMNS = {
