@@ -2,8 +2,9 @@
 
 A process for each core's sequencer, and two for each stream: one that starts its instructions
 and issues their requests, one that completes them. Hand-outs happen when they are due, not ahead.
-Where a DRAM controller answers later, a request goes on when it does. What a unit takes is asked
-of the unit; when it is asked is all that this knows.
+Where a DRAM controller answers later, a request goes on when it does; a cache before it says which
+request has all it waited for. What a unit takes is asked of the unit; when it is asked is all that
+this knows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import simpy
 
 from npusim.hw.machine import Machine
 from npusim.machine import dma, dram, engine, host, network, path, requests, state, timing
+from npusim.machine.cache import misses, waiting
 from npusim.machine.cache.flush import flush as flush_cache
 from npusim.machine.dram.detailed import interface as controllers
 from npusim.machine.dram.mapping import locate
@@ -80,7 +82,7 @@ class Moment(simpy.Event):
 class Asked:
     """What a request has asked of DRAM controllers: answers to come, the last one's tick so far."""
 
-    def __init__(self, then: Callable[[int], None]) -> None:
+    def __init__(self, then: Callable[..., None]) -> None:
         self.left, self.finish, self.then = 0, 0, then
 
 
@@ -133,7 +135,8 @@ class Oracle:
         assert all(event.triggered for event in self.done), "deadlock"
         now, unit = self.env.now, self.units
         if unit["c"] is not None:
-            flush_cache(now, unit["d"], unit["ds"], unit["c"], unit["cs"])
+            names = ("d", "ds", "k", "ks", "c", "cs")
+            flush_cache(now, *(unit[name] for name in names))
         if unit["k"] is not None:
             self.ticks = max(now, int(controllers.write_out(unit["d"], unit["k"], unit["ks"])))
         else:
@@ -297,11 +300,11 @@ class Oracle:
 
         def write(t: int, waited: int, why: int) -> None:
             given = issue, t, waited, why, size, core, node_written, queue
-            t, *_ = self.pass_on(path.carry, *given)
-            self.ask(name, t, into, size, True, land)
+            t, waited, _ = self.pass_on(path.carry, *given)
+            before = far if source == dma.DRAM else -1
+            self.ask(name, t, waited, into, size, True, before, row, lambda end, _: land(end))
 
-        def read(finish: int) -> None:
-            waited = max(finish - asked - dram.unloaded(size, False, self.units["d"]), 0)
+        def read(finish: int, waited: int) -> None:
             given = issue, finish, waited, 0, size, node_read, core, queue
             came = self.pass_on(path.carry, *given)
             if target == dma.DRAM:
@@ -316,9 +319,11 @@ class Oracle:
         if self.units["k"] is None or dma.DRAM not in (source, target):
             given = self.env.now, issue, far, near, *way, every, core
             land(self.pass_on(requests._transfer, *given)[0])
-        elif source == dma.DRAM:
+            return
+        self.units["flying"][name, state.F_ISSUE] = issue
+        if source == dma.DRAM:
             asked = network.ask(issue, core, node_read, queue, self.units["n"], self.units["ns"])
-            self.ask(name, asked, far, size, False, read)
+            self.ask(name, asked, 0, far, size, False, -1, row, read)
         else:
             begin = path.source_address(far, near, row, table)
             write(*self.pass_on(path.fetch, issue, issue, begin, *way, core))
@@ -327,29 +332,47 @@ class Oracle:
         self,
         name: int,
         t: int,
+        waited: int,
         address: int,
         size: int,
         writes: bool,
-        then: Callable[[int], None],
+        before: int,
+        row: int,
+        then: Callable[[int, int], None],
     ) -> None:
-        """Hand an access to the controllers of its channels; `then` hears when it has ended.
+        """Ask main memory; `then` hears when an access has ended and what it has waited so far.
 
         Of accesses at one tick a controller takes the one with the lower name first.
         """
-        d = self.units["d"]
-        asked, granule, left = Asked(then), d.burst_bytes << d.low_bits, size
+        d, flying = self.units["d"], self.units["flying"][name]
+        if self.units["c"] is not None:
+            self.asked[name] = Asked(then)
+            for column, value in (
+                (state.F_WAITED, waited), (state.F_ADDRESS, address), (state.F_SIZE, size),
+                (state.F_WRITES, writes), (state.F_COPY, row),
+            ):  # fmt: skip
+                flying[column] = value
+            self.pass_on(misses.enter, name, t, before, *self.tables(), *self.cache())
+            self.settle()
+            return
+        free = t + dram.unloaded(size, writes, d)
+
+        def ended(tick: int) -> None:
+            tick += d.cwl if writes else 0
+            then(tick, waited + max(tick - free, 0))
+
+        asked, granule, left = Asked(ended), d.burst_bytes << d.low_bits, size
         self.asked[name] = asked
         while left > 0:
             piece = min(left, granule - address % granule)
             controllers.post(t, name, address, piece, writes, *self.commands)
             channel, _ = locate(address // d.burst_bytes, d)
             asked.left += 1
-            self.wake(channel)
+            self.wake(channel, controllers.due(channel, *self.commands[1:]))
             address, left = address + piece, left - piece
 
-    def wake(self, channel: int) -> None:
+    def wake(self, channel: int, due: int) -> None:
         """Have a channel's controller act when it next has something to do."""
-        due = controllers.due(channel, *self.commands[1:])
         if due < min(self.agenda[channel], state.UNKNOWN):
             self.agenda[channel] = due
             moment = Moment(self.env, due, DONE, len(self.streams) + channel)
@@ -359,16 +382,49 @@ class Oracle:
         """A controller acts; accesses that it finishes go on in the order in which it did."""
         if self.agenda[channel] != self.env.now:
             return
-        self.agenda[channel] = inf
+        self.agenda[channel], self.units["agenda"][channel] = inf, state.UNKNOWN
         found = self.units["done"]
         count = controllers.step(channel, self.env.now, *self.commands, found)
         for name, finish in found[:count].tolist():
+            if self.units["c"] is not None:
+                self.came(name, finish)
+                continue
             asked = self.asked[name]
             asked.left, asked.finish = asked.left - 1, max(asked.finish, finish)
             if asked.left == 0:
                 del self.asked[name]
                 asked.then(asked.finish)
-        self.wake(channel)
+        self.wake(channel, controllers.due(channel, *self.commands[1:]))
+
+    # -------------------------------------------------- a cache that waits for controllers
+
+    def tables(self) -> tuple[np.ndarray, ...]:
+        """The engine's tables that such a cache writes."""
+        return tuple(self.units[name] for name in ("streams", "flying", "agenda", "heap", "counts"))
+
+    def cache(self) -> tuple[Any, ...]:
+        """Controllers and cache."""
+        return *self.commands, self.units["c"], self.units["cs"]
+
+    def came(self, name: int, finish: int) -> None:
+        """A piece is there, for a request or, with a higher number, for an MSHR."""
+        flying = self.units["flying"]
+        if name < len(flying):
+            waiting.piece_came(name, finish, flying, self.units["c"], self.units["cs"])
+        else:
+            misses.filled(name - len(flying), finish, *self.tables(), *self.cache())
+        self.settle()
+
+    def settle(self) -> None:
+        """What the cache has asked of controllers gets its moments; who has all goes on."""
+        self.units["counts"][state.HEAP] = 0
+        for channel, due in enumerate(self.units["agenda"].tolist()):
+            self.wake(channel, due)
+        flying = self.units["flying"]
+        while (name := waiting.next_ready(flying, self.units["c"], self.units["cs"])) >= 0:
+            finish, free, waited = flying[name, [state.F_FINISH, state.F_FREE, state.F_WAITED]]
+            then = self.asked.pop(name).then
+            then(int(finish), int(waited + finish - min(free, finish)))
 
     def pieces(self, row: int) -> Iterator[tuple[int, int, int]]:
         """A descriptor's requests in order: far address, near address, bytes."""

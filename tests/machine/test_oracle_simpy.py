@@ -83,7 +83,9 @@ def test_a_machine_with_a_cache(rig, cached, drawing, oracle, data):
         st.tuples(
             field("cores", 1, 3),
             field("cache.ways", 1, 4),
+            field("cache.mshr_entries", 1, 16),
             field("core.dma.outstanding_requests", 2, 64),
+            field("dram.model", "run", "detailed"),
             st.just("host.launch_ns=300 ns"),
         )
     )
