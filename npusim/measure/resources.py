@@ -44,6 +44,9 @@ _TWICE: Mapping[C, tuple[tuple[str, float], ...]] = MappingProxyType(
         C.SHARED_SRAM: (
             ("shared_sram.*bytes_per_cycle", 2),
             ("shared_sram.*latency_cycles", 0.5),
+            ("cache.bytes_per_cycle", 2),
+            ("cache.latency_cycles", 0.5),
+            ("cache.mshr_entries", 2),
         ),
         C.BANK_CONFLICT: (("core.sram.bank_width_bytes", 2),),
         C.DMA_QUEUE: (

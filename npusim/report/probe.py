@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Numbers = tuple[float, ...]
+#: Units that axes write with a prefix at every tick, such as GB/s.
+_PREFIXED = ("B/s", "FLOP/s", "element/s")
 
 
 def parts(found: ProbeResult) -> Iterator[Part]:
@@ -48,7 +50,10 @@ def report(found: ProbeResult) -> str:
 
 def pictures(found: ProbeResult) -> Mapping[str, str]:
     """File name and SVG of every curve, and of the roofline where anything of it was measured."""
-    drawn = {f"{curve.group}-{_slug(curve.name)}.svg": _picture(curve) for curve in found.curves}
+    drawn = {
+        f"{curve.group}-{_slug(curve.name)}.svg": _picture(curve, found.hardware)
+        for curve in found.curves
+    }
     sustained = any(curve.group == SUSTAINED for curve in found.curves)
     if sustained or any(roof.measured for roof in found.roofs):
         drawn["roofline.svg"] = roofline(found)
@@ -125,7 +130,9 @@ def _at(value: float | None, unit: str) -> str:
     return numbers.NONE if value is None else quantity(value, unit)
 
 
-def _picture(curve: Curve) -> str:
+def _picture(curve: Curve, hardware: str) -> str:
+    from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+
     def draw(axes: Axes) -> None:
         for number, (label, x, y) in enumerate(_lines(curve)):
             colour = figure.COLOURS[number % len(figure.COLOURS)]
@@ -135,13 +142,22 @@ def _picture(curve: Curve) -> str:
                          label=f"stated {quantity(curve.stated, curve.y_unit)}")  # fmt: skip
         if curve.logarithmic:
             axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if curve.y_unit in _PREFIXED:
+            axes.yaxis.set_major_formatter(EngFormatter(curve.y_unit))
         axes.set_ylim(bottom=0)
         axes.set_xlabel(curve.x_label)
-        axes.set_ylabel(f"{curve.y_label}, {curve.y_unit}")
-        axes.set_title(curve.name)
+        axes.set_ylabel(curve.y_label if curve.y_unit in _PREFIXED else _with_unit(curve))
+        axes.set_title(f"{curve.name}, {hardware}")
         axes.legend()
 
     return figure.svg(draw)
+
+
+def _with_unit(curve: Curve) -> str:
+    return f"{curve.y_label}, {curve.y_unit}" if curve.y_unit else curve.y_label
 
 
 def _lines(curve: Curve) -> Iterator[tuple[str, Numbers, Numbers]]:

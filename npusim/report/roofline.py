@@ -21,6 +21,8 @@ def roofline(found: ProbeResult) -> str:
     compute = _merged([roof for roof in found.roofs if roof.kind == "compute"])
     memory = _merged([roof for roof in found.roofs if roof.kind == "memory"])
 
+    from matplotlib.ticker import EngFormatter, FuncFormatter
+
     def draw(axes: Axes) -> None:
         top = max(height for _, height, _ in compute)
         for number, (label, bandwidth, measured) in enumerate(memory):
@@ -41,8 +43,10 @@ def roofline(found: ProbeResult) -> str:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(LEAST, MOST)
-        axes.set_xlabel("FLOPs per byte")
-        axes.set_ylabel("FLOP/s, all cores")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
+        axes.yaxis.set_major_formatter(EngFormatter("FLOP/s"))
+        axes.set_xlabel("arithmetic intensity, FLOPs per byte")
+        axes.set_ylabel("sustained by all cores")
         axes.set_title(f"roofline of {found.hardware}: stated (solid) and measured (dotted)")
         axes.legend(fontsize=7, loc="lower right", frameon=True, edgecolor="none", framealpha=1)
 

@@ -37,9 +37,10 @@ def totals(result: Result) -> Iterator[str]:
             f"{numbers.times(t.cycles, t.floor_cycles)} that"
         )
     dram, apart = t.bytes["dram"], ", the host's apart" if result.fallbacks else ""
+    passed = "in whole bursts" if t.cache is None else "passed the cache, in whole bursts"
     yield (
         f"DRAM: {numbers.size(dram.read)} read, {numbers.size(dram.write)} written; "
-        f"{numbers.size(t.dram_burst_bytes)} in whole bursts{apart} = "
+        f"{numbers.size(t.dram_burst_bytes)} {passed}{apart} = "
         f"{numbers.percent(t.dram_bandwidth_fraction)} of its peak over the run"
     )
 

@@ -78,8 +78,9 @@ def stated_latency_s(machine: Machine, level: str) -> float:
     there = 2 * noc.latency_cycles / noc.clock_hz
     if level == "remote core":
         return there + _way_round(machine) + 2 * sram
-    assert machine.shared_sram is not None
-    return there + machine.shared_sram.latency_cycles / noc.clock_hz + sram
+    memory = machine.cache if level == "cache" else machine.shared_sram
+    assert memory is not None
+    return there + memory.latency_cycles / noc.clock_hz + sram
 
 
 def _way_round(machine: Machine) -> float:

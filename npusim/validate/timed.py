@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from npusim.hw.machine import Machine
 from npusim.machine.classes import CycleClass
@@ -43,6 +44,12 @@ class Timed:
         issued = self.timeline.free[copy] - cycle
         return float(self.timeline.end[copy] - issued) / self.machine.tick_hz
 
+    def occupied(self, instructions: Sequence[int]) -> NDArray[np.float64]:
+        """Core cycles for which each of some instructions kept its unit."""
+        who = np.asarray(instructions)
+        kept = self.timeline.free[who] - self.timeline.start[who]
+        return np.asarray(kept / self.timeline.ticks_per_cycle)
+
     def cycles(self, time_s: float) -> float:
         """A time in core cycles."""
         return time_s * self.machine.core.clock_hz
@@ -59,8 +66,14 @@ class Timed:
         classes[CycleClass.IDLE] = 0
         total = int(classes.sum())
         order = sorted((c for c in CycleClass if classes[c]), key=lambda c: -int(classes[c]))
-        shown = [f"{c.label} {100 * int(classes[c]) / total:.0f} %" for c in order[:2]]
+        shown = [f"{self._name(c)} {100 * int(classes[c]) / total:.0f} %" for c in order[:2]]
         return ", ".join(shown) or "nothing"
+
+    def _name(self, what: CycleClass) -> str:
+        """A class; its waits at slices are a cache's where there is no shared SRAM."""
+        if what is CycleClass.SHARED_SRAM and self.machine.shared_sram is None:
+            return f"{what.label} (the cache)"
+        return what.label
 
 
 def timed(program: Program, machine: Machine) -> Timed:

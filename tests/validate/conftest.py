@@ -31,7 +31,7 @@ def probed(npu, edge):
     def measure(machine: str, name: str) -> Rig:
         if machine == "npu_edge":
             return microbench.measured(name, edge())
-        if machine == "wormhole_n150":
+        if machine in ("wormhole_n150", "gpu_a100_like"):
             return microbench.measured(name, load_hardware(machine, ())[0].machine)
         return microbench.measured(name, npu(*MACHINES[machine]))
 

@@ -6,8 +6,12 @@ from itertools import pairwise
 
 import pytest
 
+from npusim.core.catalog import folder
 from npusim.core.errors import InputError
+from npusim.hw.loader import load_machine
+from npusim.machine.links import grid_params, router, step
 from npusim.validate import microbench
+from npusim.validate.microbench._near import nearest_cores
 from npusim.validate.peaks import held_against, stated_latency_s
 
 GROUPS = microbench.names()
@@ -120,6 +124,19 @@ def test_writes_cost_turns_of_the_bus(probed):
     assert points[50.0] < points[0.0]
 
 
+def test_many_cores_keep_a_gpu_s_dram_busy(probed):
+    """About nine tenths of the peak, as streams reach on such chips."""
+    found = value(probed("gpu_a100_like", "bandwidth"), "DRAM read, all cores")
+    assert 0.85 * 2.039e12 < found < 0.95 * 2.039e12
+
+
+def test_behind_a_cache_the_second_read_is_a_hit(probed):
+    rig = probed("gpu_a100_like", "latency")
+    hit = next(m for m in rig.measurements if m.name == "cache, hit")
+    assert hit.value == pytest.approx(hit.stated, rel=0.01)
+    assert value(rig, "DRAM, row closed") > hit.value
+
+
 def test_one_reader_for_each_channel_of_a_real_chip(probed):
     """Wormhole n150 at 12 GT/s: 267 of 288 GB/s (tt-metal, Saturating_DRAM_bandwidth)."""
     rig = probed("wormhole_n150", "bandwidth")
@@ -173,6 +190,31 @@ def test_one_copy_serves_all_other_cores(probed):
     assert all_others == pytest.approx(pair, rel=0.01)
 
 
+@pytest.mark.parametrize("network", [0, 1])
+def test_neighbours_on_a_torus_share_no_link(network):
+    """72 cores of Wormhole in rings of ten, with two gaps each: everyone reads from upstream."""
+    machine = load_machine(folder("hwconfigs") / "wormhole_n150.yaml").machine
+    pairs = nearest_cores(machine)[network]
+    assert sorted(owner for _, owner in pairs) == sorted(core for core, _ in pairs)
+    grid, shape = machine.noc.grid, grid_params(machine.noc)
+    places = [router(place, grid) for place in grid.core_places(machine.cores)]
+    used = []
+    for core, owner in pairs:
+        at = places[owner]
+        while at != places[core]:
+            link, at = step(network, at, places[core], shape)
+            used.append(link)
+    assert len(used) == len(set(used))
+
+
+def test_neighbours_of_a_torus_fill_all_ports_but_for_headers(probed):
+    """512 B and a flit of 32 B each: 94 %."""
+    rig = probed("wormhole_n150", "onchip")
+    found = next(m for m in rig.measurements if m.name == "core to core, each from its nearest")
+    assert found.share == pytest.approx(16 / 17, rel=0.03)
+    assert found.limits.endswith("headers are 6 % of the packets")
+
+
 # ------------------------------------------------------------------ units
 
 
@@ -213,7 +255,8 @@ def test_starting_things_costs_what_the_file_says(probed):
 
 def test_vector_instructions_cost_their_start(probed):
     rig = probed("npu_a", "vector")
-    assert value(rig, "vector instruction without elements") == pytest.approx(12)
+    assert value(rig, "vector instruction of one element alone") == 13
+    assert value(rig, "vector instruction of one element behind another") == 13
     lines = curve(rig, "vector throughput against size")
     assert lines["simple"][65536.0] > 3.9 * lines["divide"][65536.0]
 

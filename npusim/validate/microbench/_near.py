@@ -1,13 +1,14 @@
-"""DRAM as a network on a grid reaches it best: each channel read by the core nearest to it."""
+"""Who is nearest on a network with hops: to each channel of DRAM, and to each core."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from npusim.hw.machine import Machine
 from npusim.hw.noc import Grid
 from npusim.machine import dram
 from npusim.machine.dram.mapping import locate
-from npusim.machine.links import grid_params, hops, router
+from npusim.machine.links import GridParams, grid_params, hops, router
 from npusim.program.kinds import Space
 from npusim.validate.bench import Bench
 from npusim.validate.microbench._streams import POINT_BYTES
@@ -61,3 +62,41 @@ def _reading(rig: Rig, readers: list[int]) -> tuple[Bench, int]:
             bench.copy(core, mine[n % len(mine)],
                        bench.view(source, (size,), at=int(granule) * size))  # fmt: skip
     return bench, each * len(readers) * size
+
+
+def nearest_cores(machine: Machine) -> list[list[tuple[int, int]]]:
+    """For each network, every core with the one whose data reach it over the fewest hops.
+
+    Each core's data go to one other core; on a crossbar that is the one before it.
+    """
+    grid, cores = machine.noc.grid, machine.cores
+    if grid is None:
+        return [[(core, (core + 1) % cores) for core in range(cores)]]
+    shape = grid_params(machine.noc)
+    places = [router(place, grid) for place in grid.core_places(cores)]
+    return [_paired(places, network, shape) for network in range(grid.networks)]
+
+
+def _paired(places: list[int], network: int, shape: GridParams) -> list[tuple[int, int]]:
+    """(core, owner) for every core: in its own row where it can, the fewest hops first.
+
+    In a row all can have a neighbour and no link is used twice; equal ways go by number.
+    """
+    count, columns = len(places), shape.columns
+    ways = sorted(
+        (
+            places[core] // columns != places[owner] // columns,
+            hops(network, places[owner], places[core], shape),
+            core,
+            owner,
+        )
+        for core in range(count)
+        for owner in range(count)
+        if core != owner
+    )
+    owners, found = set[int](), dict[int, int]()
+    for *_, core, owner in ways:
+        if core not in found and owner not in owners:
+            found[core] = owner
+            owners.add(owner)
+    return sorted(found.items())

@@ -23,7 +23,10 @@ def measure(rig: Rig) -> None:
     rig.number("DRAM, dependent load", run.between(loads[0], loads[-1]) / CHAIN, "s",
                limits=run.limits())  # fmt: skip
     run, loads = _chain(rig, Space.DRAM, -1, size, 0)
-    rig.latency("DRAM, row open", _flight(run, loads[1:]), "DRAM, row open")
+    if rig.machine.cache is None:
+        rig.latency("DRAM, row open", _flight(run, loads[1:]), "DRAM, row open")
+    else:
+        rig.latency("cache, hit", _flight(run, loads[1:]), "cache")
     if rig.has_shared():
         run, loads = _chain(rig, Space.SHARED, -1, size, size)
         rig.latency("shared SRAM", _flight(run, loads), "shared SRAM")

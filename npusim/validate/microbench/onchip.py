@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from npusim.program.kinds import Space
 from npusim.validate.bench import Bench
+from npusim.validate.microbench._near import nearest_cores
 from npusim.validate.microbench._streams import NUMBER_BYTES, slots, stream, tiles_of_core
 from npusim.validate.peaks import COPIES, PORTS, SCRATCHPADS, SHARED
 from npusim.validate.rig import Rig
@@ -33,7 +34,7 @@ def measure(rig: Rig) -> None:
         neighbours(rig)
     else:
         rig.leave_out("core to core", f"{rig.machine.name} has one core")
-    bench, moved = _fetching(rig, [(core, core) for core in range(cores)])
+    bench, moved = _fetching(rig, [[(core, core) for core in range(cores)]])
     run = bench.timed()
     # A copy inside a scratchpad passes its core's DMA port out and in.
     rig.peak("scratchpad copy, all cores", 2 * moved / run.time_s, COPIES, run)
@@ -63,23 +64,34 @@ def together(rig: Rig) -> None:
 
 
 def neighbours(rig: Rig) -> None:
-    """Each core reads from the next one; one alone; all from one."""
+    """Each core reads from the nearest one; one alone; all from one."""
     cores = rig.machine.cores
     ports = rig.peaks[PORTS].value
-    bench, moved = _fetching(rig, [(core, (core + 1) % cores) for core in range(cores)])
+    bench, moved = _fetching(rig, nearest_cores(rig.machine))
     run = bench.timed()
-    rig.peak("core to core, each from the next", moved / run.time_s, PORTS, run)
+    rig.peak("core to core, each from its nearest", moved / run.time_s, PORTS, run,
+             _headers(rig))  # fmt: skip
     for name, pairs in (
         ("core to core, one pair", [(0, 1)]),
         ("core to core, all from one", [(core, 0) for core in range(1, cores)]),
     ):
-        bench, moved = _fetching(rig, pairs)
+        bench, moved = _fetching(rig, [pairs])
         run = bench.timed()
         rig.number(name, moved / run.time_s, "B/s", ports / cores, run.limits())
     bench, moved = _sharing(rig)
     run = bench.timed()
     rig.number("core to core, one to all others at once", moved / run.time_s, "B/s",
                ports / cores, run.limits())  # fmt: skip
+
+
+def _headers(rig: Rig) -> str:
+    """What packets carry beside data, of which alone bandwidths are counted; empty for nothing."""
+    grid, size = rig.machine.noc.grid, rig.machine.core.dma.request_bytes
+    if grid is None or not grid.header_flits:
+        return ""
+    data = -(-size // grid.flit_bytes) * grid.flit_bytes
+    headers = -(-size // grid.packet_bytes) * grid.header_flits * grid.flit_bytes
+    return f"headers are {100 * headers / (data + headers):.0f} % of the packets"
 
 
 def _sharing(rig: Rig) -> tuple[Bench, int]:
@@ -94,15 +106,24 @@ def _sharing(rig: Rig) -> tuple[Bench, int]:
     return bench, count * size
 
 
-def _fetching(rig: Rig, pairs: Sequence[tuple[int, int]]) -> tuple[Bench, int]:
-    """Cores that copy a tile of another's (or their own) scratchpad, over and over."""
+def _fetching(rig: Rig, networks: Sequence[Sequence[tuple[int, int]]]) -> tuple[Bench, int]:
+    """Cores that copy a tile of another's (or their own) scratchpad, over and over.
+
+    (core, owner) pairs for each network, all equally busy; one list stands for all networks.
+    """
     bench, size = rig.bench(), rig.tile_bytes()
-    count = tiles_of_core(rig, len(pairs), NUMBER_BYTES)
-    near = {core: slots(bench, core, size) for core, _ in pairs}
-    owners = sorted({owner for _, owner in pairs})
+    queues = max(bench.queues // len(networks), 1) * len(networks)
+    rounds = tiles_of_core(rig, len(networks[0]), NUMBER_BYTES)
+    rounds = -(-rounds // queues) * queues if len(networks) > 1 else rounds
+    cores = sorted({core for pairs in networks for core, _ in pairs})
+    owners = sorted({owner for pairs in networks for _, owner in pairs})
+    near = {core: slots(bench, core, size) for core in cores}
     source = {owner: bench.tile(Space.SRAM, (size,), core=owner) for owner in owners}
-    for n in range(count):
-        for core, owner in pairs:
+    moved = 0
+    for n in range(rounds):
+        queue = n % min(queues, bench.queues)
+        for core, owner in networks[queue % len(networks)]:
             mine = near[core]
-            bench.copy(core, mine[n % len(mine)], source[owner], n % bench.queues)
-    return bench, count * size * len(pairs)
+            bench.copy(core, mine[n % len(mine)], source[owner], queue)
+            moved += size
+    return bench, moved

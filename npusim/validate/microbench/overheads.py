@@ -89,8 +89,7 @@ def host(rig: Rig) -> None:
     """An operator on nothing, on many bytes, and of many operations."""
     spec = rig.machine.host
     bench = rig.bench()
-    small = bench.tile(Space.DRAM, (1,))
-    bench.host([small], [], 0)
+    bench.host([], [], 0)
     bare = bench.timed()
     rig.number("operator on the host, of nothing", bare.time_s, "s", spec.launch_ns * 1e-9)
     size = 1 << 26
@@ -101,7 +100,6 @@ def host(rig: Rig) -> None:
     rig.peak("bytes to the host", size / (run.time_s - bare.time_s), LINK, run)
     work = 1 << 32
     bench = rig.bench()
-    small = bench.tile(Space.DRAM, (1,))
-    bench.host([small], [], work)
+    bench.host([], [], work)
     run = bench.timed()
     rig.peak("operations on the host", work / (run.time_s - bare.time_s), HOST, run)

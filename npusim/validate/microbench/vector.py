@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from npusim.program.kinds import Space
+from npusim.validate.bench import Bench
 from npusim.validate.peaks import SCRATCHPADS, vector_peak
 from npusim.validate.rig import Points, Rig
 from npusim.validate.timed import Timed
@@ -23,7 +26,7 @@ RUN = 16
 
 def measure(rig: Rig) -> None:
     """The most elements per second, the cost of an instruction without any, and the way there."""
-    cores, lanes = rig.machine.cores, rig.machine.core.vector.lanes
+    cores = rig.machine.cores
     largest = _largest(rig)
     lines: dict[str, Points] = {}
     for cost in OPERATIONS:
@@ -34,13 +37,39 @@ def measure(rig: Rig) -> None:
             moved = 3 * ITEM_BYTES * done
             rig.peak("operands of additions, all cores", moved / run.time_s, SCRATCHPADS, run)
         lines[cost] = _line(rig, cost, largest)
-    one = _run(rig, "simple", lanes, 1)
-    two = _run(rig, "simple", 2 * lanes, 1)
-    bare = one.cycles(2 * one.time_s - two.time_s) / RUN
-    rig.number("vector instruction without elements", bare, "cycles",
-               float(rig.machine.core.vector.start_cycles), one.limits())  # fmt: skip
+    with rig.asking("vector instructions of one element"):
+        _shortest(rig)
     rig.curve("vector throughput against size", "elements of an instruction", "one core",
               lines, unit="element/s")  # fmt: skip
+
+
+def _shortest(rig: Rig) -> None:
+    """Instructions of one element behind a long one, during which they are handed out."""
+    spec, bench = rig.machine.core.vector, rig.bench()
+    (x, long), (y, short) = (_pair(bench, elements) for elements in (_largest(rig), 1))
+    made = [bench.vector(0, ("neg", X), long, x)]
+    behind = min(rig.machine.core.sequencer.queue_depth - 1, RUN)
+    if behind < 2:
+        rig.leave_out("vector instruction behind another", "queues hold too few")
+        return
+    made += [bench.vector(0, ("neg", X), short, y) for _ in range(behind)]
+    run = bench.timed()
+    took = run.occupied(made)
+    stated = 1.0 + (0 if spec.pipelined else spec.start_cycles)
+    rig.number("vector instruction of one element behind another", float(np.median(took[1:])),
+               "cycles", stated, run.limits())  # fmt: skip
+    bench = rig.bench()
+    x, to = _pair(bench, 1)
+    alone = bench.vector(0, ("neg", X), to, x)
+    run = bench.timed()
+    rig.number("vector instruction of one element alone", float(run.occupied([alone])[0]),
+               "cycles", 1.0 + spec.start_cycles, run.limits())  # fmt: skip
+
+
+def _pair(bench: Bench, elements: int) -> tuple[int, int]:
+    """An operand of core 0 and room for a result."""
+    source = bench.tile(Space.SRAM, (elements,), KIND, 0)
+    return source, bench.tile(Space.SRAM, (elements,), KIND, 0, filled=False)
 
 
 def _largest(rig: Rig) -> int:

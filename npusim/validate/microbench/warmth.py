@@ -21,7 +21,7 @@ def measure(rig: Rig) -> None:
 
 
 def rows(rig: Rig) -> None:
-    """One burst from a closed row, then its neighbour from the open one."""
+    """One burst from a closed row, then again: from the open one, or from the cache."""
     bench, size = rig.bench(), rig.machine.dram.burst_bytes
     slot = bench.tile(Space.SRAM, (size,), core=0, filled=False)
     source = bench.tile(Space.DRAM, (size,))
@@ -29,7 +29,8 @@ def rows(rig: Rig) -> None:
     warm = bench.copy(0, slot, source, after=[cold])
     run = bench.timed()
     rig.number("DRAM burst, row closed", run.cycles(run.flight(cold)), "cycles")
-    rig.number("DRAM burst, row open", run.cycles(run.flight(warm)), "cycles")
+    again = "row open" if rig.machine.cache is None else "held by the cache"
+    rig.number(f"DRAM burst, {again}", run.cycles(run.flight(warm)), "cycles")
 
 
 def operands(rig: Rig) -> None:
