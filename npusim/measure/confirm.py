@@ -10,7 +10,7 @@ from npusim.hw.fields import leaves
 from npusim.hw.machine import Machine
 from npusim.hw.vary import changed
 from npusim.machine.classes import CycleClass
-from npusim.measure.resources import doubled
+from npusim.measure.resources import doubled, lacking
 from npusim.measure.result import LayerResult
 from npusim.measure.retime import Retimed
 from npusim.measure.whatif_result import Confirmation, Confirmations
@@ -19,13 +19,6 @@ from npusim.measure.whatif_result import Confirmation, Confirmations
 SHARE = 0.9
 #: A layer follows its resource if it saves at least this share of half its cycles of the class.
 FOLLOWS = 0.5
-#: Classes that no number of a machine can be behind, and what would change them.
-_NO_RESOURCE = {
-    CycleClass.FILL_DRAIN: "folds overlap already (pipelined): what is left follows from rows + "
-    "columns of the array; longer products (more rows that stream past) need less of it",
-    CycleClass.IDLE: "no work was left for these cores: another grid, not a resource, gives them "
-    "some",
-}
 Rank = Literal["bottleneck", "runner_up"]
 Outcome = Retimed | str
 
@@ -85,7 +78,7 @@ def _twice(
     """What is changed for a class, and the run then, or why there is none."""
     values = doubled(machine, what)
     if not values:
-        return (), _NO_RESOURCE.get(what, f"{machine.name} has no resource behind {what.label}")
+        return (), lacking(machine, what)
     was = {leaf.path: leaf.value for leaf in leaves(machine)}
     fields = tuple(f"{path} {was[path]} -> {new}" for path, new in values.items())
     try:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from npusim.hw.fields import Leaf
 from npusim.hw.machine import Machine
+from npusim.hw.matrix import Matrix
 from npusim.hw.vary import Value, matching
 from npusim.machine.classes import CycleClass as C
 
@@ -44,8 +45,8 @@ _TWICE: Mapping[C, tuple[tuple[str, float], ...]] = MappingProxyType(
         C.SHARED_SRAM: (
             ("shared_sram.*bytes_per_cycle", 2),
             ("shared_sram.*latency_cycles", 0.5),
-            ("cache.bytes_per_cycle", 2),
-            ("cache.latency_cycles", 0.5),
+            ("cache.*bytes_per_cycle", 2),  # the class is a cache's too
+            ("cache.*latency_cycles", 0.5),
             ("cache.mshr_entries", 2),
         ),
         C.BANK_CONFLICT: (("core.sram.bank_width_bytes", 2),),
@@ -129,11 +130,10 @@ def better(leaf: Leaf) -> int:
 def doubled(machine: Machine, what: C) -> dict[str, Value]:
     """Dotted path and new value of all that twice the resource behind a class changes (A55).
 
-    Empty for a class that is no resource, or none of this machine's. What fill_drain lacks is
-    overlap; where all of it is there, what is left follows from the array's shape.
+    Empty for a class that is no resource, or none of this machine's: `lacking` says why.
     """
-    if what is C.FILL_DRAIN and machine.core.matrix.fold_overlap != "pipelined":
-        return {"core.matrix.fold_overlap": "pipelined"}
+    if what is C.FILL_DRAIN:
+        return _half_the_filling(machine.core.matrix)
     found: dict[str, Value] = {}
     for pattern, factor in _TWICE.get(what, ()):
         for leaf in matching(machine, pattern):
@@ -141,3 +141,44 @@ def doubled(machine: Machine, what: C) -> dict[str, Value]:
             value = leaf.value * factor
             found[leaf.path] = int(value) if isinstance(leaf.value, int) else value
     return found
+
+
+def _half_the_filling(matrix: Matrix) -> dict[str, Value]:
+    """What fills and drains an array of the same peak faster.
+
+    That is overlap of folds, as long as some is missing; then an array's shape, from which its
+    load (rows) and skew (rows + columns) follow: four of half the rows and half the columns have
+    its peak. Of tensor cores it is the latency. Cycles from a table follow from no field.
+    """
+    if matrix.timing_table is not None:
+        return {}
+    if matrix.style == "tensor_core":
+        halved = matrix.latency_cycles // 2
+        return {"core.matrix.latency_cycles": halved} if matrix.latency_cycles else {}
+    if matrix.fold_overlap != "pipelined":
+        return {"core.matrix.fold_overlap": "pipelined"}
+    if matrix.rows % 2 or matrix.columns % 2:
+        return {}
+    return {
+        "core.matrix.rows": matrix.rows // 2,
+        "core.matrix.columns": matrix.columns // 2,
+        "core.matrix.arrays": matrix.arrays * 4,
+    }
+
+
+def lacking(machine: Machine, what: C) -> str:
+    """Why `doubled` finds nothing, and what would have to change instead."""
+    if what is C.IDLE:
+        return (
+            "no resource: these cores had no work left while others had; "
+            "a plan that shares the work more evenly would change it"
+        )
+    matrix = machine.core.matrix
+    if what is C.FILL_DRAIN and matrix.timing_table is not None:
+        return f"its cycles come from the table {matrix.timing_table.file}, which no field changes"
+    if what is C.FILL_DRAIN and matrix.style == "systolic":
+        return (
+            f"an array of {matrix.rows} x {matrix.columns} has no four halves of the same peak; "
+            "longer streams past each operand would hide more"
+        )
+    return f"no number of {machine.name} is the resource behind {what.label}"

@@ -19,6 +19,11 @@ _COLUMNS = (
 )
 
 
+def class_name(what: str, cached: bool) -> str:
+    """A class of core-cycles as the machine has it: the one of shared SRAM is a cache's too."""
+    return "cache" if cached and what == "shared_sram" else what
+
+
 def sentence(result: Result) -> Iterator[str]:
     """The whole run; nothing on a machine without a cache."""
     used, flush = result.totals.cache, result.totals.flush

@@ -35,6 +35,19 @@ def svg(draw: Callable[[Axes], None], width_in: float = 7.0, height_in: float = 
     return drawn(whole, width_in, height_in)
 
 
+def legend_below(axes: Axes) -> None:
+    """The legend under the axes, where it covers nothing; up to three entries stand in a row."""
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        axes.figure.legend(handles, labels, loc="outside lower center",
+                           ncols=_columns(labels))  # fmt: skip
+
+
+def _columns(labels: list[str]) -> int:
+    longest = max(len(label) for label in labels)
+    return max(min(len(labels), 3, 100 // (longest + 6)), 1)
+
+
 def drawn(draw: Callable[[Figure], None], width_in: float, height_in: float) -> str:
     """What `draw` puts on a figure of its own, as an SVG document."""
     from matplotlib import rc_context

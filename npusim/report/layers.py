@@ -5,6 +5,7 @@ from __future__ import annotations
 from npusim.machine.classes import MEMORY_STALLS
 from npusim.measure.result import LayerResult, Result
 from npusim.report import numbers
+from npusim.report.caching import class_name
 from npusim.report.table import Column, Table
 
 _COLUMNS = (
@@ -113,10 +114,15 @@ def _stall(layer: LayerResult) -> str:
     if not any(waits.values()):
         return numbers.percent(layer.memory_stall_fraction)
     share = numbers.percent(layer.memory_stall_fraction)
-    return f"{share} {max(waits, key=lambda name: waits[name])}"
+    most = max(waits, key=lambda name: waits[name])
+    return f"{share} {class_name(most, layer.cache is not None)}"
 
 
 def _bottleneck(layer: LayerResult) -> str:
     if layer.bottleneck is None:
         return numbers.NONE
-    return layer.bottleneck + (f" ({layer.runner_up})" if layer.runner_up else "")
+    first, second = (
+        class_name(what or "", layer.cache is not None)
+        for what in (layer.bottleneck, layer.runner_up)
+    )
+    return first + (f" ({second})" if second else "")

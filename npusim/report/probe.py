@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from npusim.core.units import si
-from npusim.report import figure, numbers
+from npusim.report import numbers
+from npusim.report.curves import picture
 from npusim.report.roofline import SUSTAINED, roofline
 from npusim.report.table import Column, Table
 from npusim.report.text import REPORT_WIDTH, Part, plain
+from npusim.validate.peaks import REACHED
 from npusim.validate.probe_result import Curve, Measurement, Peak, ProbeResult
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Numbers = tuple[float, ...]
-#: Units that axes write with a prefix at every tick, such as GB/s.
-_PREFIXED = ("B/s", "FLOP/s", "element/s")
 
 
 def parts(found: ProbeResult) -> Iterator[Part]:
@@ -37,6 +31,7 @@ def parts(found: ProbeResult) -> Iterator[Part]:
         yield from (f"  left out, {text}" for text in group.left_out)
     yield ""
     yield _peaks(found)
+    yield from _missed(found)
     yield from found.notes
 
 
@@ -51,8 +46,9 @@ def report(found: ProbeResult) -> str:
 def pictures(found: ProbeResult) -> Mapping[str, str]:
     """File name and SVG of every curve, and of the roofline where anything of it was measured."""
     drawn = {
-        f"{curve.group}-{_slug(curve.name)}.svg": _picture(curve, found.hardware)
+        f"{curve.group}-{_slug(curve.name)}.svg": picture(curve, found.hardware)
         for curve in found.curves
+        if curve.series
     }
     sustained = any(curve.group == SUSTAINED for curve in found.curves)
     if sustained or any(roof.measured for roof in found.roofs):
@@ -97,7 +93,7 @@ def _peaks(found: ProbeResult) -> Table:
         Column("best"),
         Column("share"),
         Column("reached"),
-        Column("by, or why not", 40, head=True),
+        Column("by", 40, head=True),
     )
     reached = sum(peak.reached for peak in found.peaks)
     title = f"{reached} of {len(found.peaks)} stated peaks reached:"
@@ -105,15 +101,26 @@ def _peaks(found: ProbeResult) -> Table:
     return Table(columns, tuple(_peak(peak) for peak in found.peaks), title, marks)
 
 
+def _missed(found: ProbeResult) -> Iterator[str]:
+    """Why peaks were not reached: those with the same reason together."""
+    reasons: dict[str, list[str]] = {}
+    for peak in found.peaks:
+        if not peak.reached:
+            reasons.setdefault(peak.why, []).append(peak.name)
+    if reasons:
+        yield f"not reached, that is below {100 * REACHED:.0f} % of what is stated:"
+    for why, names in reasons.items():
+        yield f"  {', '.join(names)}: {why}"
+
+
 def _peak(peak: Peak) -> tuple[str, ...]:
-    told = "; ".join(text for text in (peak.by, peak.why) if text)
     return (
         peak.name,
         quantity(peak.stated, peak.unit),
         numbers.NONE if peak.best is None else quantity(peak.best, peak.unit),
         numbers.percent(peak.share),
         "yes" if peak.reached else "no",
-        told,
+        peak.by or numbers.NONE,
     )
 
 
@@ -128,45 +135,6 @@ def _points(curve: Curve) -> Table:
 
 def _at(value: float | None, unit: str) -> str:
     return numbers.NONE if value is None else quantity(value, unit)
-
-
-def _picture(curve: Curve, hardware: str) -> str:
-    from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
-
-    def draw(axes: Axes) -> None:
-        for number, (label, x, y) in enumerate(_lines(curve)):
-            colour = figure.COLOURS[number % len(figure.COLOURS)]
-            axes.plot(x, y, marker="o", markersize=3, color=colour, label=label)
-        if curve.stated is not None:
-            axes.axhline(curve.stated, color="black", linestyle="--", linewidth=0.9,
-                         label=f"stated {quantity(curve.stated, curve.y_unit)}")  # fmt: skip
-        if curve.logarithmic:
-            axes.set_xscale("log", base=2)
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
-        else:
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if curve.y_unit in _PREFIXED:
-            axes.yaxis.set_major_formatter(EngFormatter(curve.y_unit))
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel(curve.x_label)
-        axes.set_ylabel(curve.y_label if curve.y_unit in _PREFIXED else _with_unit(curve))
-        axes.set_title(f"{curve.name}, {hardware}")
-        axes.legend()
-
-    return figure.svg(draw)
-
-
-def _with_unit(curve: Curve) -> str:
-    return f"{curve.y_label}, {curve.y_unit}" if curve.y_unit else curve.y_label
-
-
-def _lines(curve: Curve) -> Iterator[tuple[str, Numbers, Numbers]]:
-    """Label, x and y of each line; lines through the same points are one."""
-    labels: dict[tuple[Numbers, Numbers], list[str]] = {}
-    for line in curve.series:
-        labels.setdefault((line.x, line.y), []).append(line.label)
-    for (x, y), same in labels.items():
-        yield ", ".join(same), x, y
 
 
 def _slug(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npusim.core.units import si
 from npusim.report import figure
 from npusim.validate.probe_result import ProbeResult, Roof
 
@@ -20,8 +21,6 @@ def roofline(found: ProbeResult) -> str:
     """An SVG document; roofs of one height share a line."""
     compute = _merged([roof for roof in found.roofs if roof.kind == "compute"])
     memory = _merged([roof for roof in found.roofs if roof.kind == "memory"])
-
-    from matplotlib.ticker import EngFormatter, FuncFormatter
 
     def draw(axes: Axes) -> None:
         top = max(height for _, height, _ in compute)
@@ -43,14 +42,14 @@ def roofline(found: ProbeResult) -> str:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(LEAST, MOST)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.6g}"))
-        axes.yaxis.set_major_formatter(EngFormatter("FLOP/s"))
-        axes.set_xlabel("arithmetic intensity, FLOPs per byte")
-        axes.set_ylabel("sustained by all cores")
-        axes.set_title(f"roofline of {found.hardware}: stated (solid) and measured (dotted)")
-        axes.legend(fontsize=7, loc="lower right", frameon=True, edgecolor="none", framealpha=1)
+        axes.set_xlabel("FLOPs per byte")
+        axes.set_ylabel("FLOP/s (vector: elements/s), all cores")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axes.yaxis.set_major_formatter(lambda value, _: si(value, "").strip())
+        axes.set_title(f"{found.hardware}: roofline, stated (solid) and measured (dotted)")
+        figure.legend_below(axes)
 
-    return figure.svg(draw, height_in=5.0)
+    return figure.svg(draw, height_in=5.4)
 
 
 def _merged(roofs: list[Roof]) -> list[tuple[str, float, float | None]]:
@@ -60,12 +59,20 @@ def _merged(roofs: list[Roof]) -> list[tuple[str, float, float | None]]:
         heights.setdefault(roof.stated, []).append(roof)
     return [
         (
-            ", ".join(roof.name for roof in heights[height]),
+            _names([roof.name for roof in heights[height]]),
             height,
             max((roof.measured for roof in heights[height] if roof.measured), default=None),
         )
         for height in sorted(heights, reverse=True)
     ]
+
+
+def _names(names: list[str]) -> str:
+    """`matrix bf16, fp16`: what all begin with is said once."""
+    first, _, _ = names[0].partition(" ")
+    if len(names) > 1 and all(name.startswith(f"{first} ") for name in names):
+        return f"{first} " + ", ".join(name.removeprefix(f"{first} ") for name in names)
+    return ", ".join(names)
 
 
 def _slope(axes: Axes, bandwidth: float, top: float, colour: str, style: str, label: str) -> None:

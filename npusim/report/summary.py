@@ -37,10 +37,12 @@ def totals(result: Result) -> Iterator[str]:
             f"{numbers.times(t.cycles, t.floor_cycles)} that"
         )
     dram, apart = t.bytes["dram"], ", the host's apart" if result.fallbacks else ""
-    passed = "in whole bursts" if t.cache is None else "passed the cache, in whole bursts"
+    into, moved = "", "in whole bursts"
+    if t.cache is not None:
+        into, moved = " through the cache", "in whole sectors between it and DRAM"
     yield (
-        f"DRAM: {numbers.size(dram.read)} read, {numbers.size(dram.write)} written; "
-        f"{numbers.size(t.dram_burst_bytes)} {passed}{apart} = "
+        f"DRAM: {numbers.size(dram.read)} read, {numbers.size(dram.write)} written{into}; "
+        f"{numbers.size(t.dram_burst_bytes)} {moved}{apart} = "
         f"{numbers.percent(t.dram_bandwidth_fraction)} of its peak over the run"
     )
 

@@ -112,8 +112,13 @@ def held_against(machine: Machine, found: Iterable[Measurement]) -> Iterator[Pea
             share=share,
             by=best.name,
             reached=share >= REACHED,
-            why="" if share >= REACHED else f"the nearest spent its core-cycles on {best.limits}",
+            why="" if share >= REACHED else _cause(best),
         )
+
+
+def _cause(best: Measurement) -> str:
+    """What the simulation says: the resource that was full, and what cores waited for."""
+    return "; ".join(text for text in (best.busy, f"core-cycles: {best.limits}") if text)
 
 
 def _untried(peak: Stated) -> Peak:

@@ -17,7 +17,7 @@ class Measurement(Record):
 
     `peak` names the stated peak that it is held against, null where it is held against none: a
     latency has a stated value, but that is no peak. `limits` are the classes that the core-cycles
-    went to.
+    went to, `busy` is the busiest resource where a peak was not reached.
     """
 
     group: str
@@ -28,6 +28,7 @@ class Measurement(Record):
     share: float | None = None
     peak: str | None = None
     limits: str = ""
+    busy: str = ""
 
 
 class Series(Record):

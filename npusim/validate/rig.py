@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from npusim.core.errors import NpusimError
 from npusim.hw.machine import Machine
 from npusim.program.kinds import Space
 from npusim.validate.bench import Bench
-from npusim.validate.peaks import Stated, stated_latency_s, stated_peaks
+from npusim.validate.peaks import REACHED, Stated, stated_latency_s, stated_peaks
 from npusim.validate.probe_result import Curve, Measurement, Series
 from npusim.validate.timed import Timed
 
-Points = list[tuple[float, float]]
+
+class Point(NamedTuple):
+    """A point of a curve, and the run that it comes from where the curve is held to a peak."""
+
+    x: float
+    y: float
+    run: Timed | None = None
+
+
+Points = list[Point]
 
 
 @dataclass
@@ -54,6 +64,16 @@ class Rig:
             tile //= 2
         return tile
 
+    def held(self) -> tuple[int, int]:
+        """Rows (k) and columns (n) of an operand that an array holds; tensor cores hold registers'.
+
+        A single block of these would ask for more operands than a scratchpad delivers.
+        """
+        matrix = self.machine.core.matrix
+        if matrix.style == "systolic":
+            return matrix.rows, matrix.columns
+        return matrix.register_rows or matrix.rows, matrix.register_columns or matrix.columns
+
     def core_counts(self) -> list[int]:
         """1, 2, 4, ... and all cores."""
         counts = [1 << n for n in range(self.machine.cores.bit_length())]
@@ -64,6 +84,7 @@ class Rig:
     def peak(self, name: str, value: float, peak: str, run: Timed, beside: str = "") -> None:
         """A number that is held against a stated peak; `beside` tells more of what limits it."""
         stated = self.peaks[peak]
+        share = value / stated.value
         self.measurements.append(
             Measurement(
                 group=self.group,
@@ -71,7 +92,8 @@ class Rig:
                 value=value,
                 unit=stated.unit,
                 stated=stated.value,
-                share=value / stated.value,
+                share=share,
+                busy="" if share >= REACHED else run.saturated(),
                 peak=peak,
                 limits="; ".join(text for text in (run.limits(), beside) if text),
             )
@@ -98,8 +120,19 @@ class Rig:
         self, name: str, x: str, y: str, lines: dict[str, Points], peak: str | None = None,
         unit: str | None = None, logarithmic: bool = True,
     ) -> None:  # fmt: skip
-        """Numbers against another; `peak` names the stated one that bounds them."""
+        """Numbers against another; `peak` names the stated one that bounds them.
+
+        The highest point of all is a measurement too, so that none is left out of account.
+        """
         stated = self.peaks[peak] if peak else None
+        if peak and any(lines.values()):
+            label, best = max(
+                ((label, point) for label, line in lines.items() for point in line),
+                key=lambda found: found[1].y,
+            )
+            assert best.run is not None
+            which = f", {label}" if len(lines) > 1 else ""
+            self.peak(f"{name}{which}, best at {best.x:,.6g}", best.y, peak, best.run)
         self.curves.append(
             Curve(
                 group=self.group,
@@ -110,7 +143,7 @@ class Rig:
                 logarithmic=logarithmic,
                 stated=stated.value if stated else None,
                 series=tuple(
-                    Series(label=label, x=tuple(p[0] for p in line), y=tuple(p[1] for p in line))
+                    Series(label=label, x=tuple(p.x for p in line), y=tuple(p.y for p in line))
                     for label, line in lines.items()
                     if line
                 ),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from npusim.hw.machine import Machine
 from npusim.machine.classes import CycleClass
@@ -14,6 +13,10 @@ from npusim.machine.timeline import Timeline
 from npusim.machine.timing import time_program
 from npusim.measure.accounting import account
 from npusim.program.program import Program
+from npusim.validate.loads import loads
+
+#: A resource that is busy for this share of a run is what holds it up.
+SATURATED = 0.9
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,6 @@ class Timed:
         issued = self.timeline.free[copy] - cycle
         return float(self.timeline.end[copy] - issued) / self.machine.tick_hz
 
-    def occupied(self, instructions: Sequence[int]) -> NDArray[np.float64]:
-        """Core cycles for which each of some instructions kept its unit."""
-        who = np.asarray(instructions)
-        kept = self.timeline.free[who] - self.timeline.start[who]
-        return np.asarray(kept / self.timeline.ticks_per_cycle)
-
     def cycles(self, time_s: float) -> float:
         """A time in core cycles."""
         return time_s * self.machine.core.clock_hz
@@ -66,14 +63,24 @@ class Timed:
         classes[CycleClass.IDLE] = 0
         total = int(classes.sum())
         order = sorted((c for c in CycleClass if classes[c]), key=lambda c: -int(classes[c]))
-        shown = [f"{self._name(c)} {100 * int(classes[c]) / total:.0f} %" for c in order[:2]]
+        shown = [f"{self._label(c)} {100 * int(classes[c]) / total:.0f} %" for c in order[:2]]
         return ", ".join(shown) or "nothing"
 
-    def _name(self, what: CycleClass) -> str:
-        """A class; its waits at slices are a cache's where there is no shared SRAM."""
+    def _label(self, what: CycleClass) -> str:
+        """A class as this machine would call it: what has no shared SRAM waits for its cache."""
         if what is CycleClass.SHARED_SRAM and self.machine.shared_sram is None:
-            return f"{what.label} (the cache)"
+            return "cache"
         return what.label
+
+    def saturated(self) -> str:
+        """The memory, port or link that was busy nearly all the time, or that none was."""
+        busiest = next(iter(loads(self.timeline, self.machine)), None)
+        if busiest is None:
+            return ""
+        told = f"{busiest.resource}: busy {100 * busiest.share:.0f} % of the time"
+        if busiest.share >= SATURATED:
+            return told
+        return f"nothing is full (most: {told})" if busiest.share >= 0.5 else "nothing is full"
 
 
 def timed(program: Program, machine: Machine) -> Timed:

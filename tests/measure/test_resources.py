@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from npusim.api.hardware import load_hardware
 from npusim.hw.fields import leaves
+from npusim.hw.folds import folds
 from npusim.hw.vary import changed, matching
 from npusim.machine.classes import CycleClass as C
 from npusim.measure import causes, resources
@@ -14,8 +16,7 @@ HAVE_NONE = {C.IDLE, C.WARP}
 
 @pytest.mark.parametrize("what", set(C) - HAVE_NONE, ids=lambda what: what.label)
 def test_every_class_has_a_resource_on_the_default_machine_and_it_can_be_doubled(npu, what):
-    fields = ("core.matrix.fold_overlap=weights",) if what is C.FILL_DRAIN else ()
-    machine = npu(*fields)
+    machine = npu()
     values = resources.doubled(machine, what)
     assert values
     other = changed(machine, values)
@@ -28,8 +29,37 @@ def test_idle_is_no_resource(npu, what):
     assert resources.doubled(npu(), what) == {}
 
 
-def test_full_overlap_leaves_nothing_to_add_against_fill_and_drain(npu):
-    assert resources.doubled(npu(), C.FILL_DRAIN) == {}
+def test_what_overlap_hides_is_added_before_the_shape_is_changed(npu):
+    found = resources.doubled(npu("core.matrix.fold_overlap=weights"), C.FILL_DRAIN)
+    assert found == {"core.matrix.fold_overlap": "pipelined"}
+
+
+def test_with_full_overlap_smaller_arrays_of_the_same_peak_fill_faster(npu):
+    """128 x 128: load 128, skew 254. Four of 64 x 64: load 64, skew 126, as many operations."""
+    before = npu()
+    after = changed(before, resources.doubled(before, C.FILL_DRAIN))
+    assert after.peak_matrix_flops_per_cycle("bf16") == before.peak_matrix_flops_per_cycle("bf16")
+    work = [folds(m.core.matrix, 512, 128, 128, "bf16") for m in (before, after)]
+    assert [(int(w.load), int(w.skew)) for w in work] == [(128, 254), (64, 126)]
+    assert [int(w.useful_cycles()) for w in work] == [512, 512]
+
+
+def test_tensor_cores_drain_in_their_latency():
+    machine = load_hardware("gpu_a100_like", ())[0].machine
+    assert resources.doubled(machine, C.FILL_DRAIN) == {"core.matrix.latency_cycles": 9}
+
+
+def test_arrays_that_cannot_be_halved_are_told(npu):
+    machine = npu("core.matrix.rows=127")
+    assert resources.doubled(machine, C.FILL_DRAIN) == {}
+    assert resources.lacking(machine, C.FILL_DRAIN).startswith("an array of 127 x 128 has no four")
+
+
+def test_a_cache_is_what_its_cores_wait_for():
+    machine = load_hardware("gpu_a100_like", ())[0].machine
+    found = resources.doubled(machine, C.SHARED_SRAM)
+    assert found["cache.bytes_per_cycle"] == 10240
+    assert changed(machine, found).cache.latency_cycles == 39
 
 
 def test_a_machine_without_shared_sram_has_none_to_double(edge):

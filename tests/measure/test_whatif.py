@@ -169,7 +169,27 @@ def test_classes_without_a_resource_are_not_confirmed_and_say_so(finished):
     )  # fmt: skip
     idle = [row for row in made.result.confirmations.rows if row.what == "idle"]
     assert idle and idle[0].confirmed is None
-    assert idle[0].note.startswith("no work was left for these cores")
+    assert idle[0].note.startswith("no resource: these cores had no work left while others had")
+
+
+def test_what_fills_and_drains_follows_smaller_arrays():
+    """16 rows past 128 x 128, then past two folds of 64 x 64 that four arrays share by halves.
+
+    Load, the longer of rows and load for each fold, skew: 128 + 128 + 254, then 64 + 2 x 64 + 126;
+    rows enter in 16 of these cycles.
+    """
+    made = run(
+        Request(
+            model="matmul", sizes={"m": "16", "n": "128", "k": "128"}, timing_only=True, out=None,
+            hw_set=("cores=1", "core.sram.ports=unlimited", "dram.channels=64",
+                    "dram.size_bytes=128 GiB"), confirm=True,
+        )
+    )  # fmt: skip
+    first = made.result.confirmations.rows[0]
+    assert (first.what, first.confirmed) == ("fill_drain", True)
+    assert first.fields[:2] == ("core.matrix.rows 128 -> 64", "core.matrix.columns 128 -> 64")
+    assert first.class_core_cycles_before == 128 + 128 + 254 - 16
+    assert first.class_core_cycles_after == 64 + 2 * 64 + 126 - 16
 
 
 @pytest.mark.parametrize(

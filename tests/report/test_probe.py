@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from npusim.report import probe
-from npusim.report.roofline import _merged
+from npusim.report import curves, probe
+from npusim.report.roofline import _merged, _names
 from npusim.validate.probe_result import Curve, Roof, Series
 
 
@@ -34,10 +34,40 @@ def test_lines_through_the_same_points_are_drawn_as_one():
     one = Series(label="bf16", x=(1.0, 2.0), y=(3.0, 4.0))
     same = one.model_copy(update={"label": "fp16"})
     other = Series(label="int8", x=(1.0,), y=(3.0,))
-    assert list(probe._lines(a_curve(one, same, other))) == [
+    assert list(curves.lines(a_curve(one, same, other))) == [
         ("bf16, fp16", (1.0, 2.0), (3.0, 4.0)),
         ("int8", (1.0,), (3.0,)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("largest", "unit", "found"),
+    [
+        (2.039e12, "B/s", (1e9, "GB/s")),  # bandwidths have one unit on all pictures
+        (819.2e9, "B/s", (1e9, "GB/s")),
+        (131e12, "FLOP/s", (1e12, "TFLOP/s")),
+        (99.0, "%", (1.0, "%")),
+        (400.0, "B/s", (1.0, "B/s")),
+    ],
+)
+def test_an_axis_has_a_unit_in_which_its_numbers_are_short(largest, unit, found):
+    assert curves.scale(largest, unit) == found
+
+
+def test_numbers_of_cores_are_ticks_where_they_have_room():
+    assert curves.measured_ticks([1.0, 2.0, 4.0]) == [1.0, 2.0, 4.0]
+    many = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 72.0]
+    assert curves.measured_ticks(many) == [4.0, 8.0, 16.0, 32.0, 64.0, 72.0]
+
+
+def test_a_picture_names_its_machine():
+    line = Series(label="p", x=(1.0, 2.0), y=(3e9, 4e9))
+    assert curves.picture(a_curve(line), "m_1") != curves.picture(a_curve(line), "m_2")
+
+
+def test_roofs_that_share_a_line_say_what_they_share_once():
+    assert _names(["matrix bf16", "matrix fp16"]) == "matrix bf16, fp16"
+    assert _names(["vector simple", "matrix fp16"]) == "vector simple, matrix fp16"
 
 
 def test_points_that_a_line_lacks_are_empty_cells():

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from npusim.machine.classes import CycleClass
-from npusim.measure.result import Failure
+from npusim.measure.result import Caching, Failure
 from npusim.report import numbers, summary
 from npusim.report.layers import kernel_and_tile, layer_table, verdict
 from npusim.report.layers_csv import layers_csv
@@ -187,6 +187,15 @@ def test_the_share_of_drams_peak_is_shown(result):
     assert line.endswith(
         f"{100 * result.totals.dram_bandwidth_fraction:.1f} % of its peak over the run"
     )
+
+
+def test_behind_a_cache_dram_moves_sectors(result):
+    used = Caching(hits=3, merged=0, misses=1, sector_fills=1, write_backs=0, hit_rate=0.75)
+    totals = result.totals.model_copy(update={"cache": used})
+    told = summary.totals(result.model_copy(update={"totals": totals}))
+    line = next(line for line in told if line.startswith("DRAM: "))
+    assert "written through the cache; " in line
+    assert "in whole sectors between it and DRAM" in line and "bursts" not in line
 
 
 def test_results_without_an_error_to_tell_are_exact(result):

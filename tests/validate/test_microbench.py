@@ -6,12 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from npusim.core.catalog import folder
 from npusim.core.errors import InputError
-from npusim.hw.loader import load_machine
-from npusim.machine.links import grid_params, router, step
 from npusim.validate import microbench
-from npusim.validate.microbench._near import nearest_cores
 from npusim.validate.peaks import held_against, stated_latency_s
 
 GROUPS = microbench.names()
@@ -50,11 +46,11 @@ def test_no_measurement_exceeds_what_the_machine_states(probed, machine, group):
     rig = probed(machine, group)
     for found in rig.measurements:
         if found.peak is not None:
-            assert found.value <= found.stated * (1 + (3e-3 if "banks" in found.peak else 1e-6))
+            assert found.value <= found.stated * (1 + (3e-3 if "banks" in found.peak else 1e-12))
         assert found.value > 0
     for found in rig.curves:
         for line in found.series:
-            assert found.stated is None or max(line.y) <= found.stated * (1 + 1e-6)
+            assert found.stated is None or max(line.y) <= found.stated * (1 + 1e-12)
             assert found.y_unit != "%" or max(line.y) <= 100
 
 
@@ -190,29 +186,23 @@ def test_one_copy_serves_all_other_cores(probed):
     assert all_others == pytest.approx(pair, rel=0.01)
 
 
-@pytest.mark.parametrize("network", [0, 1])
-def test_neighbours_on_a_torus_share_no_link(network):
-    """72 cores of Wormhole in rings of ten, with two gaps each: everyone reads from upstream."""
-    machine = load_machine(folder("hwconfigs") / "wormhole_n150.yaml").machine
-    pairs = nearest_cores(machine)[network]
-    assert sorted(owner for _, owner in pairs) == sorted(core for core, _ in pairs)
-    grid, shape = machine.noc.grid, grid_params(machine.noc)
-    places = [router(place, grid) for place in grid.core_places(machine.cores)]
-    used = []
-    for core, owner in pairs:
-        at = places[owner]
-        while at != places[core]:
-            link, at = step(network, at, places[core], shape)
-            used.append(link)
-    assert len(used) == len(set(used))
-
-
-def test_neighbours_of_a_torus_fill_all_ports_but_for_headers(probed):
-    """512 B and a flit of 32 B each: 94 %."""
+def test_networks_of_one_way_links_are_filled_by_the_right_neighbours(probed):
+    """512 B in 17 flits of 32 B at 28.1 B per cycle: 26.45 useful, 94.1 % of what is stated."""
     rig = probed("wormhole_n150", "onchip")
-    found = next(m for m in rig.measurements if m.name == "core to core, each from its nearest")
-    assert found.share == pytest.approx(16 / 17, rel=0.03)
-    assert found.limits.endswith("headers are 6 % of the packets")
+    beside, following = (
+        value(rig, f"core to core, each from {name}") for name in ("beside it", "the next")
+    )
+    stated = rig.peaks["network ports"].value
+    assert 0.92 * stated < beside <= 512 / (17 * 32) * stated
+    assert following < 0.15 * stated
+
+
+def test_a_missed_peak_says_what_was_full(probed):
+    rig = probed("wormhole_n150", "onchip")
+    busy = {m.name: m.busy for m in rig.measurements}
+    assert busy["core to core, each from the next"].startswith("the busiest link between routers")
+    assert busy["core to core, each from beside it"].startswith("a core's port out to a network")
+    assert busy["scratchpad copy, all cores"] == ""
 
 
 # ------------------------------------------------------------------ units
@@ -255,8 +245,7 @@ def test_starting_things_costs_what_the_file_says(probed):
 
 def test_vector_instructions_cost_their_start(probed):
     rig = probed("npu_a", "vector")
-    assert value(rig, "vector instruction of one element alone") == 13
-    assert value(rig, "vector instruction of one element behind another") == 13
+    assert value(rig, "vector instruction without elements") == pytest.approx(12)
     lines = curve(rig, "vector throughput against size")
     assert lines["simple"][65536.0] > 3.9 * lines["divide"][65536.0]
 
@@ -279,6 +268,13 @@ def test_products_stand_under_both_roofs(probed, npu):
 
 
 # ------------------------------------------------------------------ peaks
+
+
+def test_the_best_point_of_a_curve_counts_for_its_peak(probed):
+    rig = probed("npu_a", "bandwidth")
+    (points,) = curve(rig, "DRAM read against tile shape").values()
+    best = max(points, key=points.get)
+    assert value(rig, f"DRAM read against tile shape, best at {best:,.6g}") == points[best]
 
 
 def test_every_stated_peak_is_asked_for(probed, npu):

@@ -1,6 +1,8 @@
-"""Who is nearest on a network with hops: to each channel of DRAM, and to each core."""
+"""A network on a grid as it serves best: each end talks to the one nearest to it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from npusim.hw.machine import Machine
 from npusim.hw.noc import Grid
 from npusim.machine import dram
 from npusim.machine.dram.mapping import locate
-from npusim.machine.links import GridParams, grid_params, hops, router
+from npusim.machine.links import grid_params, hops, router
 from npusim.program.kinds import Space
 from npusim.validate.bench import Bench
 from npusim.validate.microbench._streams import POINT_BYTES
@@ -27,6 +29,39 @@ def readers_beside_channels(rig: Rig, grid: Grid) -> None:
     bench, moved = _reading(rig, _nearest(rig, grid))
     run = bench.timed()
     rig.peak("DRAM read, the nearest core for each channel", moved / run.time_s, DRAM, run)
+
+
+def neighbours_of(machine: Machine, grid: Grid, network: int) -> list[int]:
+    """For each core its neighbour along a line of the grid, on the side from which data are near.
+
+    One-way links make that one side only: from the other, data go round the ring, and every link
+    carries those of many cores.
+    """
+    places, shape = grid.core_places(machine.cores), grid_params(machine.noc)
+    at = [router(place, grid) for place in places]
+    along = 1 if len({y for _, y in places}) < machine.cores else 0  # rows of cores, else columns
+    turns = [_shifted(places, along, way) for way in (1, -1)]
+    return min(
+        turns,
+        key=lambda owners: sum(
+            hops(network, at[owner], at[core], shape) for core, owner in enumerate(owners)
+        ),
+    )
+
+
+def _shifted(places: Sequence[tuple[int, int]], along: int, way: int) -> list[int]:
+    """The next core (1) or the one before (-1) in each line of cores, the last one's is the first.
+
+    Lines are those of equal coordinate `along`.
+    """
+    lines: dict[int, list[int]] = {}
+    for core in sorted(range(len(places)), key=lambda n: places[n]):
+        lines.setdefault(places[core][along], []).append(core)
+    found = [0] * len(places)
+    for line in lines.values():
+        for number, core in enumerate(line):
+            found[core] = line[(number + way) % len(line)]
+    return found
 
 
 def _nearest(rig: Rig, grid: Grid) -> list[int]:
@@ -62,41 +97,3 @@ def _reading(rig: Rig, readers: list[int]) -> tuple[Bench, int]:
             bench.copy(core, mine[n % len(mine)],
                        bench.view(source, (size,), at=int(granule) * size))  # fmt: skip
     return bench, each * len(readers) * size
-
-
-def nearest_cores(machine: Machine) -> list[list[tuple[int, int]]]:
-    """For each network, every core with the one whose data reach it over the fewest hops.
-
-    Each core's data go to one other core; on a crossbar that is the one before it.
-    """
-    grid, cores = machine.noc.grid, machine.cores
-    if grid is None:
-        return [[(core, (core + 1) % cores) for core in range(cores)]]
-    shape = grid_params(machine.noc)
-    places = [router(place, grid) for place in grid.core_places(cores)]
-    return [_paired(places, network, shape) for network in range(grid.networks)]
-
-
-def _paired(places: list[int], network: int, shape: GridParams) -> list[tuple[int, int]]:
-    """(core, owner) for every core: in its own row where it can, the fewest hops first.
-
-    In a row all can have a neighbour and no link is used twice; equal ways go by number.
-    """
-    count, columns = len(places), shape.columns
-    ways = sorted(
-        (
-            places[core] // columns != places[owner] // columns,
-            hops(network, places[owner], places[core], shape),
-            core,
-            owner,
-        )
-        for core in range(count)
-        for owner in range(count)
-        if core != owner
-    )
-    owners, found = set[int](), dict[int, int]()
-    for *_, core, owner in ways:
-        if core not in found and owner not in owners:
-            found[core] = owner
-            owners.add(owner)
-    return sorted(found.items())

@@ -6,8 +6,7 @@ from npusim.program.kinds import Space
 from npusim.validate.microbench._near import readers_beside_channels
 from npusim.validate.microbench._streams import NUMBER_BYTES, POINT_BYTES, stream
 from npusim.validate.peaks import DRAM, PORTS
-from npusim.validate.rig import Points, Rig
-from npusim.validate.timed import Timed
+from npusim.validate.rig import Point, Points, Rig
 
 #: Rows of a matrix lie so far apart in DRAM.
 MATRIX_PITCH_BYTES = 1 << 14
@@ -24,7 +23,8 @@ def measure(rig: Rig) -> None:
     for share, name in NAMED.items():
         bench, moved = stream(rig, everyone, NUMBER_BYTES, writes=share)
         run = bench.timed()
-        rig.peak(f"DRAM {name}, all cores", moved / run.time_s, DRAM, run, _refreshes(run))
+        refreshes = f"refreshes {100 * run.refreshing():.0f} % of the time"
+        rig.peak(f"DRAM {name}, all cores", moved / run.time_s, DRAM, run, refreshes)
     bench, moved = stream(rig, range(1), NUMBER_BYTES // rig.machine.cores)
     run = bench.timed()
     rig.number("DRAM read, one core", moved / run.time_s, "B/s", limits=run.limits(),
@@ -37,18 +37,10 @@ def measure(rig: Rig) -> None:
     mixes(rig)
 
 
-def _refreshes(run: Timed) -> str:
-    return f"refreshes {100 * run.refreshing():.0f} % of the time"
-
-
 def in_flight(rig: Rig) -> None:
-    """Batches of k requests in one descriptor, each behind the one before, in every queue used.
-
-    The best point is a number too: the batches of all cores may meet fewer rows than streams do.
-    """
+    """Batches of k requests in one descriptor, each behind the one before, in every queue used."""
     cores = rig.machine.cores
     lines: dict[str, Points] = {}
-    runs: list[tuple[float, float, Timed]] = []
     for label, active, queues in (
         ("one core, one queue", 1, 1),
         (f"all cores, {rig.loads} of their queues each", cores, rig.loads),
@@ -57,20 +49,16 @@ def in_flight(rig: Rig) -> None:
         size = rig.machine.core.dma.request_bytes
         line: Points = []
         while size <= room and size <= 4 * NUMBER_BYTES // (active * queues):
-            runs.append(_window(rig, active, queues, size))
-            line.append(runs[-1][:2])
+            line.append(_window(rig, active, queues, size))
             size *= 2
         lines[label] = line
     rig.curve(
         "DRAM read against requests in flight", "requests asked for at once, all queues together",
         "DRAM bandwidth", lines, DRAM,
     )  # fmt: skip
-    asked, most, run = max(runs, key=lambda found: found[1])
-    rig.peak(f"DRAM read, {asked:,.0f} requests asked for at once", most, DRAM, run,
-             _refreshes(run))  # fmt: skip
 
 
-def _window(rig: Rig, cores: int, queues: int, size: int) -> tuple[float, float, Timed]:
+def _window(rig: Rig, cores: int, queues: int, size: int) -> Point:
     bench = rig.bench()
     rounds = max(POINT_BYTES // (cores * queues * size), 4)
     rounds = min(rounds, 256)
@@ -83,7 +71,7 @@ def _window(rig: Rig, cores: int, queues: int, size: int) -> tuple[float, float,
     moved = rounds * size * cores * queues
     asked = cores * queues * size // rig.machine.core.dma.request_bytes
     run = bench.timed()
-    return float(asked), moved / run.time_s, run
+    return Point(float(asked), moved / run.time_s, run)
 
 
 def strides(rig: Rig) -> None:
@@ -92,35 +80,38 @@ def strides(rig: Rig) -> None:
     lines: dict[str, Points] = {}
     for piece in sorted({dram.burst_bytes, rig.machine.core.dma.request_bytes}):
         pieces = min(PIECES, rig.machine.core.sram.size_bytes // (2 * piece))
-        pitch, line = piece, []
+        line: Points = []
+        pitch = piece
         while pitch <= 1 << 16 and pieces * pitch <= dram.size_bytes // cores:
-            line.append((float(pitch), _strided(rig, piece, pieces, pitch)))
+            line.append(_strided(rig, piece, pieces, pitch))
             pitch *= 2
         lines[f"pieces of {piece} B"] = line
     rig.curve("DRAM read against stride", "bytes from piece to piece", "useful bandwidth",
               lines, DRAM)  # fmt: skip
 
 
-def _strided(rig: Rig, piece: int, pieces: int, pitch: int) -> float:
+def _strided(rig: Rig, piece: int, pieces: int, pitch: int) -> Point:
     bench, cores = rig.bench(), rig.machine.cores
     for core in range(cores):
         source = bench.buffer(Space.DRAM, pieces * pitch)
         view = bench.view(source, (pieces, piece), pitch=pitch)
         bench.copy(core, bench.tile(Space.SRAM, (pieces, piece), core=core, filled=False), view)
-    return cores * pieces * piece / bench.timed().time_s
+    run = bench.timed()
+    return Point(float(pitch), cores * pieces * piece / run.time_s, run)
 
 
 def shapes(rig: Rig) -> None:
     """Tiles of one size, from tall to wide, out of a matrix with long rows."""
-    width, line = rig.machine.dram.burst_bytes, []
+    line: Points = []
+    width = rig.machine.dram.burst_bytes
     while width <= min(MATRIX_PITCH_BYTES, rig.tile_bytes()):
-        line.append((float(width), _shaped(rig, width)))
+        line.append(_shaped(rig, width))
         width *= 2
     rig.curve("DRAM read against tile shape", f"bytes of a row of a {rig.tile_bytes():,} B tile",
               "DRAM bandwidth", {f"rows {MATRIX_PITCH_BYTES:,} B apart": line}, DRAM)  # fmt: skip
 
 
-def _shaped(rig: Rig, width: int) -> float:
+def _shaped(rig: Rig, width: int) -> Point:
     """A core walks along the columns of its own band of rows, tile by tile."""
     bench, cores, size = rig.bench(), rig.machine.cores, rig.tile_bytes()
     rows, across = size // width, MATRIX_PITCH_BYTES // width
@@ -136,7 +127,8 @@ def _shaped(rig: Rig, width: int) -> float:
             at = (n // across) * rows * MATRIX_PITCH_BYTES + (n % across) * width
             tile = bench.view(matrix, (rows, width), at=at, pitch=MATRIX_PITCH_BYTES)
             bench.copy(core, near[n % len(near)], tile, n % rig.loads)
-    return cores * tiles * size / bench.timed().time_s
+    run = bench.timed()
+    return Point(float(width), cores * tiles * size / run.time_s, run)
 
 
 def mixes(rig: Rig) -> None:
@@ -144,6 +136,7 @@ def mixes(rig: Rig) -> None:
     line: Points = []
     for share in SHARES:
         bench, moved = stream(rig, range(rig.machine.cores), POINT_BYTES, writes=share)
-        line.append((100.0 * share, moved / bench.timed().time_s))
+        run = bench.timed()
+        line.append(Point(100.0 * share, moved / run.time_s, run))
     rig.curve("DRAM bandwidth against writes among reads", "share of writes, %", "DRAM bandwidth",
               {"all cores": line}, DRAM, logarithmic=False)  # fmt: skip

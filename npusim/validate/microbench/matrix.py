@@ -6,7 +6,7 @@ from npusim.core.dtypes import dtype
 from npusim.program.kinds import Space
 from npusim.validate.bench import Bench
 from npusim.validate.peaks import matrix_peak
-from npusim.validate.rig import Points, Rig
+from npusim.validate.rig import Point, Points, Rig
 from npusim.validate.timed import Timed
 
 #: Products in a back-to-back run, each with a stationary operand of its own.
@@ -25,7 +25,8 @@ def measure(rig: Rig) -> None:
             rig.peak(label, flops / run.time_s, matrix_peak(name), run)
         sizes[name] = _efficiencies(rig, name, cubes=True)
         rows[name] = _efficiencies(rig, name, cubes=False)
-    held = f"{rig.machine.core.matrix.columns} x {rig.machine.core.matrix.rows}"
+    k, n = rig.held()
+    held = f"{n} x {k}"
     rig.curve("matrix efficiency against size", "extent of a cubic product", "share of peak",
               sizes, unit="%")  # fmt: skip
     rig.curve("matrix efficiency against rows", f"rows past a stationary {held} operand",
@@ -54,16 +55,16 @@ def _accumulator(bench: Bench, rig: Rig, name: str, m: int, n: int, core: int) -
 
 def _efficiencies(rig: Rig, name: str, cubes: bool) -> Points:
     """Points until a product no longer fits."""
-    matrix = rig.machine.core.matrix
+    k, n = rig.held()
     peak = rig.peaks[matrix_peak(name)].value / rig.machine.cores
     line: Points = []
     size = 8
     while True:
-        shape = (size, size, size) if cubes else (size, matrix.columns, matrix.rows)
+        shape = (size, size, size) if cubes else (size, n, k)
         if not _fits(rig, name, *shape):
             return line
         run, flops = products(rig, name, *shape)
-        line.append((float(size), 100 * flops / run.time_s / peak))
+        line.append(Point(float(size), 100 * flops / run.time_s / peak))
         size *= 2
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from npusim.hw.noc import Grid
 from npusim.program.kinds import Space
 from npusim.validate.bench import Bench
-from npusim.validate.microbench._near import nearest_cores
+from npusim.validate.microbench._near import neighbours_of
 from npusim.validate.microbench._streams import NUMBER_BYTES, slots, stream, tiles_of_core
 from npusim.validate.peaks import COPIES, PORTS, SCRATCHPADS, SHARED
 from npusim.validate.rig import Rig
@@ -34,7 +35,7 @@ def measure(rig: Rig) -> None:
         neighbours(rig)
     else:
         rig.leave_out("core to core", f"{rig.machine.name} has one core")
-    bench, moved = _fetching(rig, [[(core, core) for core in range(cores)]])
+    bench, moved = _fetching(rig, [(core, core) for core in range(cores)])
     run = bench.timed()
     # A copy inside a scratchpad passes its core's DMA port out and in.
     rig.peak("scratchpad copy, all cores", 2 * moved / run.time_s, COPIES, run)
@@ -64,18 +65,21 @@ def together(rig: Rig) -> None:
 
 
 def neighbours(rig: Rig) -> None:
-    """Each core reads from the nearest one; one alone; all from one."""
+    """Each core reads from the next one; one alone; all from one."""
     cores = rig.machine.cores
     ports = rig.peaks[PORTS].value
-    bench, moved = _fetching(rig, nearest_cores(rig.machine))
+    bench, moved = _fetching(rig, [(core, (core + 1) % cores) for core in range(cores)])
     run = bench.timed()
-    rig.peak("core to core, each from its nearest", moved / run.time_s, PORTS, run,
-             _headers(rig))  # fmt: skip
+    rig.peak("core to core, each from the next", moved / run.time_s, PORTS, run)
+    if rig.machine.noc.grid is not None:
+        bench, moved = _fetching_beside(rig, rig.machine.noc.grid)
+        run = bench.timed()
+        rig.peak("core to core, each from beside it", moved / run.time_s, PORTS, run)
     for name, pairs in (
         ("core to core, one pair", [(0, 1)]),
         ("core to core, all from one", [(core, 0) for core in range(1, cores)]),
     ):
-        bench, moved = _fetching(rig, [pairs])
+        bench, moved = _fetching(rig, pairs)
         run = bench.timed()
         rig.number(name, moved / run.time_s, "B/s", ports / cores, run.limits())
     bench, moved = _sharing(rig)
@@ -84,14 +88,19 @@ def neighbours(rig: Rig) -> None:
                ports / cores, run.limits())  # fmt: skip
 
 
-def _headers(rig: Rig) -> str:
-    """What packets carry beside data, of which alone bandwidths are counted; empty for nothing."""
-    grid, size = rig.machine.noc.grid, rig.machine.core.dma.request_bytes
-    if grid is None or not grid.header_flits:
-        return ""
-    data = -(-size // grid.flit_bytes) * grid.flit_bytes
-    headers = -(-size // grid.packet_bytes) * grid.header_flits * grid.flit_bytes
-    return f"headers are {100 * headers / (data + headers):.0f} % of the packets"
+def _fetching_beside(rig: Rig, grid: Grid) -> tuple[Bench, int]:
+    """Cores that copy a tile on each network from the neighbour that this serves best."""
+    bench, size, cores = rig.bench(), rig.tile_bytes(), range(rig.machine.cores)
+    count = tiles_of_core(rig, len(cores), NUMBER_BYTES)
+    near = {core: slots(bench, core, size) for core in cores}
+    source = {core: bench.tile(Space.SRAM, (size,), core=core) for core in cores}
+    owners = [neighbours_of(rig.machine, grid, network) for network in range(grid.networks)]
+    for n in range(count):
+        queue = n % bench.queues
+        for core, mine in near.items():
+            owner = owners[queue % grid.networks][core]
+            bench.copy(core, mine[n % len(mine)], source[owner], queue)
+    return bench, count * size * len(cores)
 
 
 def _sharing(rig: Rig) -> tuple[Bench, int]:
@@ -106,24 +115,15 @@ def _sharing(rig: Rig) -> tuple[Bench, int]:
     return bench, count * size
 
 
-def _fetching(rig: Rig, networks: Sequence[Sequence[tuple[int, int]]]) -> tuple[Bench, int]:
-    """Cores that copy a tile of another's (or their own) scratchpad, over and over.
-
-    (core, owner) pairs for each network, all equally busy; one list stands for all networks.
-    """
+def _fetching(rig: Rig, pairs: Sequence[tuple[int, int]]) -> tuple[Bench, int]:
+    """Cores that copy a tile of another's (or their own) scratchpad, over and over."""
     bench, size = rig.bench(), rig.tile_bytes()
-    queues = max(bench.queues // len(networks), 1) * len(networks)
-    rounds = tiles_of_core(rig, len(networks[0]), NUMBER_BYTES)
-    rounds = -(-rounds // queues) * queues if len(networks) > 1 else rounds
-    cores = sorted({core for pairs in networks for core, _ in pairs})
-    owners = sorted({owner for pairs in networks for _, owner in pairs})
-    near = {core: slots(bench, core, size) for core in cores}
+    count = tiles_of_core(rig, len(pairs), NUMBER_BYTES)
+    near = {core: slots(bench, core, size) for core, _ in pairs}
+    owners = sorted({owner for _, owner in pairs})
     source = {owner: bench.tile(Space.SRAM, (size,), core=owner) for owner in owners}
-    moved = 0
-    for n in range(rounds):
-        queue = n % min(queues, bench.queues)
-        for core, owner in networks[queue % len(networks)]:
+    for n in range(count):
+        for core, owner in pairs:
             mine = near[core]
-            bench.copy(core, mine[n % len(mine)], source[owner], queue)
-            moved += size
-    return bench, moved
+            bench.copy(core, mine[n % len(mine)], source[owner], n % bench.queues)
+    return bench, count * size * len(pairs)

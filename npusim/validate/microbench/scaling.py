@@ -6,7 +6,7 @@ from npusim.core.dtypes import dtype
 from npusim.program.kinds import Space
 from npusim.validate.microbench._streams import POINT_BYTES, stream
 from npusim.validate.peaks import DRAM, SHARED, matrix_peak
-from npusim.validate.rig import Points, Rig
+from npusim.validate.rig import Point, Points, Rig
 
 #: Tiles of A that a core multiplies.
 TILES = 12
@@ -22,10 +22,11 @@ def measure(rig: Rig) -> None:
         line: Points = []
         for cores in counts:
             bench, moved = stream(rig, range(cores), POINT_BYTES, space)
-            line.append((float(cores), moved / bench.timed().time_s))
-        rig.curve(f"{peak} against cores", "cores", "read", {"all cores read": line}, peak,
+            run = bench.timed()
+            line.append(Point(float(cores), moved / run.time_s, run))
+        rig.curve(f"{peak} against cores", "cores that read", peak, {"reads": line}, peak,
                   logarithmic=False)  # fmt: skip
-        rig.number(f"{peak}, all cores over one", line[-1][1] / line[0][1], "times",
+        rig.number(f"{peak}, all cores over one", line[-1].y / line[0].y, "times",
                    float(counts[-1]))  # fmt: skip
     with rig.asking("a product fed from DRAM"):
         _products(rig)
@@ -33,17 +34,17 @@ def measure(rig: Rig) -> None:
 
 def _products(rig: Rig) -> None:
     name = next(iter(rig.machine.core.matrix.rates))
-    line = [(float(cores), _product(rig, cores, name)) for cores in rig.core_counts()]
-    rig.curve(f"{name} product against cores", "cores", "sustained", {name: line},
+    line = [_product(rig, cores, name) for cores in rig.core_counts()]
+    rig.curve(f"{name} product against cores", "cores that multiply", "sustained", {name: line},
               matrix_peak(name), logarithmic=False)  # fmt: skip
-    rig.number(f"{name} product, all cores over one", line[-1][1] / line[0][1], "times",
+    rig.number(f"{name} product, all cores over one", line[-1].y / line[0].y, "times",
                float(rig.machine.cores))  # fmt: skip
 
 
-def _product(rig: Rig, cores: int, name: str) -> float:
+def _product(rig: Rig, cores: int, name: str) -> Point:
     """Every core streams its rows of A past a stationary tile and stores what comes out."""
     bench, core_spec = rig.bench(), rig.machine.core
-    k, n = core_spec.matrix.rows, core_spec.matrix.columns
+    k, n = rig.held()
     item, into = dtype(name).itemsize, core_spec.matrix.accumulate[name]
     sums = dtype(into).itemsize
     most = min(core_spec.sram.size_bytes // (8 * k * item),
@@ -63,4 +64,5 @@ def _product(rig: Rig, cores: int, name: str) -> float:
             bench.product(core, c[tile % 2], a[tile % 2], b)
             out = bench.view(sink, (m, n), into, at=tile * m * n)
             bench.copy(core, out, c[tile % 2], rig.store_queue)
-    return 2.0 * m * n * k * TILES * cores / bench.timed().time_s
+    run = bench.timed()
+    return Point(float(cores), 2.0 * m * n * k * TILES * cores / run.time_s, run)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from npusim.program.kinds import Space
-from npusim.validate.bench import Bench
 from npusim.validate.peaks import SCRATCHPADS, vector_peak
-from npusim.validate.rig import Points, Rig
+from npusim.validate.rig import Point, Points, Rig
 from npusim.validate.timed import Timed
 
 X, Y = ("source", 0), ("source", 1)
@@ -37,39 +34,16 @@ def measure(rig: Rig) -> None:
             moved = 3 * ITEM_BYTES * done
             rig.peak("operands of additions, all cores", moved / run.time_s, SCRATCHPADS, run)
         lines[cost] = _line(rig, cost, largest)
-    with rig.asking("vector instructions of one element"):
-        _shortest(rig)
-    rig.curve("vector throughput against size", "elements of an instruction", "one core",
-              lines, unit="element/s")  # fmt: skip
-
-
-def _shortest(rig: Rig) -> None:
-    """Instructions of one element behind a long one, during which they are handed out."""
-    spec, bench = rig.machine.core.vector, rig.bench()
-    (x, long), (y, short) = (_pair(bench, elements) for elements in (_largest(rig), 1))
-    made = [bench.vector(0, ("neg", X), long, x)]
-    behind = min(rig.machine.core.sequencer.queue_depth - 1, RUN)
-    if behind < 2:
-        rig.leave_out("vector instruction behind another", "queues hold too few")
-        return
-    made += [bench.vector(0, ("neg", X), short, y) for _ in range(behind)]
-    run = bench.timed()
-    took = run.occupied(made)
-    stated = 1.0 + (0 if spec.pipelined else spec.start_cycles)
-    rig.number("vector instruction of one element behind another", float(np.median(took[1:])),
-               "cycles", stated, run.limits())  # fmt: skip
-    bench = rig.bench()
-    x, to = _pair(bench, 1)
-    alone = bench.vector(0, ("neg", X), to, x)
-    run = bench.timed()
-    rig.number("vector instruction of one element alone", float(run.occupied([alone])[0]),
-               "cycles", 1.0 + spec.start_cycles, run.limits())  # fmt: skip
-
-
-def _pair(bench: Bench, elements: int) -> tuple[int, int]:
-    """An operand of core 0 and room for a result."""
-    source = bench.tile(Space.SRAM, (elements,), KIND, 0)
-    return source, bench.tile(Space.SRAM, (elements,), KIND, 0, filled=False)
+    # The slowest class, a cycle's elements and two: there the fetch of operands is no limit.
+    rates = rig.machine.core.vector.rates
+    slowest = min(OPERATIONS, key=lambda cost: rates[cost])
+    lanes = max(int(rig.machine.core.vector.lanes * rates[slowest]), 1)
+    one, two = (_run(rig, slowest, cycles * lanes, 1) for cycles in (1, 2))
+    bare = one.cycles(2 * one.time_s - two.time_s) / RUN
+    rig.number("vector instruction without elements", bare, "cycles",
+               float(rig.machine.core.vector.start_cycles), one.limits())  # fmt: skip
+    rig.curve("vector throughput against size", "elements of an instruction",
+              "one core's throughput", lines, unit="element/s")  # fmt: skip
 
 
 def _largest(rig: Rig) -> int:
@@ -82,10 +56,11 @@ def _largest(rig: Rig) -> int:
 
 
 def _line(rig: Rig, cost: str, largest: int) -> Points:
-    line, elements = [], 1
+    line: Points = []
+    elements = 1
     while elements <= largest:
         run = _run(rig, cost, elements, 1)
-        line.append((float(elements), RUN * elements / run.time_s))
+        line.append(Point(float(elements), RUN * elements / run.time_s))
         elements *= 2
     return line
 
