@@ -67,7 +67,7 @@ def differences(
     found = [
         name for name in TIMES if not np.array_equal(getattr(first, name), getattr(other, name))
     ]
-    return found + ["ticks"] * (first.ticks != other.ticks)
+    return found + ["ticks"] * bool(first.ticks != other.ticks)
 
 
 class Moment(simpy.Event):

@@ -130,6 +130,47 @@ def test_mshrs_bound_the_bandwidth_of_misses(cached_bench, entries):
     assert seen.share(copy, CycleClass.SHARED_SRAM) > 0.5 * seen.ticks(copy)
 
 
+def test_with_one_mshr_a_line_is_asked_for_when_the_one_before_is_there(cached_bench):
+    """Two lines of one request, each in a channel of its own: one latency after the other."""
+    took = []
+    for lines in (1, 2):
+        b = cached_bench(
+            "cache.slices=1", "cache.mshr_entries=1", "cache.line_bytes=256 B",
+            "dram.interleave_bytes=256 B", "core.sram.ports=unlimited",
+        )  # fmt: skip
+        copy = b.copy(near(b, size=256 * lines), b.dram(256 * lines, kind="uint8"))
+        took.append(b.run().ticks(copy))
+    d = dram.dram_params(b.machine)
+    later = took[1] - took[0] - dram.unloaded(256, False, d)
+    ports = 256 * (1 / 1024 + 2 / 512)  # cycles of the longer request at the cache and the core
+    assert abs(later - ports * b.machine.ticks_per_cycle) <= 3 * d.clock
+
+
+def test_a_sector_on_its_way_is_there_with_the_last_fill_of_its_line(cached_bench):
+    """Two sectors of a line are asked for; who asks for the first one again waits for both."""
+    b = cached_bench("core.sram.ports=unlimited")
+    line = b.buffer(Space.DRAM, -1, 128, "uint8")
+    first, second, again = (
+        b.copy(near(b, size=32), b.box(line, (32,), "uint8", at=at), queue=queue)
+        for queue, at in ((0, 0), (1, 32), (2, 0))
+    )
+    seen = b.run()
+    assert counts(seen, again) == (1, 1, 0, 0, 0)
+    ends = seen.timeline.end[[first, second, again]]
+    assert ends[0] < ends[2] and abs(ends[2] - ends[1]) <= seen.cycle
+
+
+def test_more_dirty_lines_than_controllers_take_at_once_are_all_flushed(cached_bench):
+    b = cached_bench(
+        "cores=1", "core.dma.outstanding_requests=1", "cache.size_bytes=128 KiB",
+        "cache.mshr_entries=1",
+    )  # fmt: skip
+    b.copy(b.dram(1 << 17, kind="uint8"), near(b, size=1 << 17), queue=3)
+    seen = b.run()
+    assert seen.timeline.cache.flushed_sectors * 32 == 1 << 17
+    assert seen.timeline.dram_bursts * 32 == 1 << 17
+
+
 @pytest.mark.parametrize("replacement", ["lru", "random"])
 def test_lines_that_are_being_filled_are_replaced_when_they_are_there(cached_bench, replacement):
     """A cache of one line a slice, and more requests in flight than it has lines."""

@@ -53,6 +53,8 @@ def filled(
         return
     home, back = number // p.mshr_entries, s[e + params.E_FINISH]
     s[p.at_mshr + home + number + 1] = back
+    if s[e + params.E_OWNER] >= 0:
+        waiting.piece_came(s[e + params.E_OWNER], back, flying, p, s)
     waiting.came(s[e + params.E_WAY], back, flying, p, s)
     while True:
         at = waiting.first_stalled(home, p, s)
@@ -109,7 +111,7 @@ def _proceed(
         lines.use(way, p, s)
         missing = lines.touch(way, low, high, writes, done, flying[at, f.F_COPY], p, s)
         if not writes:
-            _await(at, way, missing, flying, p, s)
+            _await(at, way, flying, p, s)
             if missing:
                 ready = done + dram.unloaded(lines.count_of(missing) << p.sector_bits, False, d)
                 flying[at, f.F_FREE] = max(flying[at, f.F_FREE], ready)
@@ -136,10 +138,10 @@ def _victim(first: int, p: CacheParams, s: Ints) -> int:
 
 
 @jit_inline
-def _await(at: int, way: int, missing: int, flying: Ints, p: CacheParams, s: Ints) -> None:
-    """A read waits for what it misses in a line, and for what others have asked for before."""
+def _await(at: int, way: int, flying: Ints, p: CacheParams, s: Ints) -> None:
+    """A read waits for what others have asked for in a line, if it reads of that."""
     r = p.at_registers
-    if missing or s[r + params.FINISH] == lines.UNKNOWN:
+    if s[r + params.FINISH] == lines.UNKNOWN:
         waiting.expect(way, at, flying, p, s)
     else:
         flying[at, f.F_FINISH] = max(flying[at, f.F_FINISH], s[r + params.FINISH])
@@ -160,6 +162,8 @@ def _ask(
         number = waiting.number_of(entry, home, p)
         e, label = p.at_entries + number * params.E_WIDTH, flying.shape[0] + number
         s[e + params.E_WAY], s[e + params.E_PIECES], s[e + params.E_FINISH] = way, 0, 0
+        s[e + params.E_OWNER] = -1 if flying[at, f.F_WRITES] else at
+        flying[at, f.F_PIECES] += 1 - flying[at, f.F_WRITES]
         s[p.at_fills + way * params.V_WIDTH + params.V_FILLS] += 1
         s[p.at_filled + way] = lines.UNKNOWN
     go = flying[at, f.F_GO] = s[r + params.GO]

@@ -22,11 +22,12 @@ HITS, MERGED, MISSES, FILLS, WRITE_BACKS, TALLY = range(6)
     USES, RANDOM, FLUSHED, GO, HELD_BY, FINISH, FREE, WHY, OUTS, INS, FETCHED, READY, PLACE,
     REGISTERS,
 ) = range(14)  # fmt: skip
-#: Where controllers answer later: of each MSHR the way whose sectors it fetches, pieces still to
-#: come and when the last one came; of each way fills still to come, when the last one came, and
-#: the first place in the list of requests that wait for them; of each slice the first and the last
-#: request that can not go on; of each place the request and the next place.
-E_WAY, E_PIECES, E_FINISH, E_WIDTH = range(4)
+#: Where controllers answer later: of each MSHR the way whose sectors it fetches, the request that
+#: waits for them (-1: it writes), pieces still to come and when the last one came; of each way
+#: fills still to come, when the last one came, and the first place in the list of requests that
+#: wait for them; of each slice the first and the last request that can not go on; of each place
+#: the request and the next place.
+E_WAY, E_OWNER, E_PIECES, E_FINISH, E_WIDTH = range(5)
 V_FILLS, V_FINISH, V_FIRST, V_WIDTH = range(4)
 Q_FIRST, Q_LAST, Q_WIDTH = range(3)
 P_REQUEST, P_NEXT, P_WIDTH = range(3)

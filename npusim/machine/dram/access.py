@@ -70,8 +70,7 @@ def unloaded(size: int, writes: bool, p: DramParams) -> int:
     """Ticks of an access of `size` bytes in one channel whose banks are idle and closed."""
     if writes:
         return p.cwl
-    count = (size + p.burst_bytes - 1) // p.burst_bytes
-    return p.rcd + p.cl + p.burst + (-(-count >> p.lane_bits) - 1) * p.ccd_s
+    return _unloaded((size + p.burst_bytes - 1) // p.burst_bytes, p) + p.cl + p.burst
 
 
 @jit
