@@ -41,8 +41,10 @@ def first_compilation(tell: Callable[[], None]) -> Iterator[None]:
     class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
             nonlocal told
-            module = event.data["dispatcher"].py_func.__module__
-            if not told and module.partition(".")[0] == PACKAGE.name:
+            dispatcher = event.data["dispatcher"]
+            ours = dispatcher.py_func.__module__.partition(".")[0] == PACKAGE.name
+            # What is inlined alone is never kept, so numba types it in every process.
+            if ours and not told and not dispatcher.targetoptions.get("forceinline"):
                 told = True
                 tell()
 

@@ -37,6 +37,7 @@ _TWICE: Mapping[C, tuple[tuple[str, float], ...]] = MappingProxyType(
         ),
         C.NOC: (
             ("noc.*bytes_per_cycle", 2),
+            ("noc.grid.flit_bytes", 2),  # which a link's rate must not exceed
             ("noc.*latency_cycles", 0.5),
             ("noc.*hop_cycles", 0.5),
             ("core.dma.port_bytes_per_cycle", 2),

@@ -96,7 +96,10 @@ def _peaks(found: ProbeResult) -> Table:
         Column("by", 40, head=True),
     )
     reached = sum(peak.reached for peak in found.peaks)
-    title = f"{reached} of {len(found.peaks)} stated peaks reached:"
+    asked = sum(peak.best is not None for peak in found.peaks)
+    title = f"{reached} of {asked} stated peaks reached:"
+    if asked < len(found.peaks):
+        title = f"{reached} of {asked} stated peaks that were measured reached:"
     marks = tuple("" if peak.reached else "host" for peak in found.peaks)
     return Table(columns, tuple(_peak(peak) for peak in found.peaks), title, marks)
 
@@ -105,7 +108,7 @@ def _missed(found: ProbeResult) -> Iterator[str]:
     """Why peaks were not reached: those with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for peak in found.peaks:
-        if not peak.reached:
+        if peak.best is not None and not peak.reached:
             reasons.setdefault(peak.why, []).append(peak.name)
     if reasons:
         yield f"not reached, that is below {100 * REACHED:.0f} % of what is stated:"
@@ -119,7 +122,7 @@ def _peak(peak: Peak) -> tuple[str, ...]:
         quantity(peak.stated, peak.unit),
         numbers.NONE if peak.best is None else quantity(peak.best, peak.unit),
         numbers.percent(peak.share),
-        "yes" if peak.reached else "no",
+        "not measured" if peak.best is None else "yes" if peak.reached else "no",
         peak.by or numbers.NONE,
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npusim.measure.result import Result
 from npusim.measure.whatif_result import Confirmation, Confirmations, Effect, Sensitivity
 from npusim.report import figure, numbers
+from npusim.report.caching import class_name
 from npusim.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -24,13 +25,13 @@ def parts(result: Result, full: bool) -> Iterator[Part]:
     """What the run would take on other machines, where that was asked."""
     if result.confirmations is not None:
         yield ""
-        yield from _confirmed(result.confirmations, full)
+        yield from _confirmed(result.confirmations, full, result.totals.cache is not None)
     if result.sensitivity is not None:
         yield ""
         yield from _sensitive(result.sensitivity, full)
 
 
-def _confirmed(found: Confirmations, full: bool) -> Iterator[Part]:
+def _confirmed(found: Confirmations, full: bool, cached: bool) -> Iterator[Part]:
     columns = (
         Column("layer", 10),
         Column("class", 12),
@@ -46,15 +47,16 @@ def _confirmed(found: Confirmations, full: bool) -> Iterator[Part]:
         f"{numbers.count(found.layers, 'layer')} that make up {100 * found.share:.0f} % of the "
         f"run, {found.left_out} left out"
     )
-    yield Table(columns, tuple(_confirmation(row, full) for row in found.rows), title)
+    yield Table(columns, tuple(_confirmation(row, full, cached) for row in found.rows), title)
     yield (
         "followed: the layer's saving as a share of half its cycles of the class; a layer follows "
         "from 50 % on"
     )
 
 
-def _confirmation(row: Confirmation, full: bool) -> tuple[str, ...]:
-    ranked = row.what if row.rank == "bottleneck" else f"({row.what})"
+def _confirmation(row: Confirmation, full: bool, cached: bool) -> tuple[str, ...]:
+    what = class_name(row.what, cached)
+    ranked = what if row.rank == "bottleneck" else f"({what})"
     return (
         row.layer,
         ranked,

@@ -25,6 +25,7 @@ class Stated:
 
 DRAM, SHARED = "DRAM bandwidth", "shared SRAM bandwidth"
 PORTS, COPIES, SCRATCHPADS = "network ports", "DMA ports", "scratchpad banks"
+CACHE = "cache bandwidth"
 LINK, HOST = "host link", "host arithmetic"
 VECTOR_CLASSES = ("simple", "divide", "function")
 
@@ -49,6 +50,8 @@ def _peaks(machine: Machine) -> Iterator[Stated]:
     yield Stated(DRAM, machine.dram.peak_bytes_per_s, "B/s")
     if machine.shared_sram is not None:
         yield Stated(SHARED, float(machine.shared_sram.bytes_per_cycle * noc.clock_hz), "B/s")
+    if machine.cache is not None:
+        yield Stated(CACHE, float(machine.cache.bytes_per_cycle * noc.clock_hz), "B/s")
     networks = noc.grid.networks if noc.grid else 1  # each has a port of its own at every core
     ports = cores * networks * noc.port_bytes_per_cycle * noc.clock_hz
     yield Stated(PORTS, float(ports), "B/s")
@@ -133,5 +136,5 @@ def roofs(machine: Machine, peaks: Sequence[Peak]) -> Iterator[Roof]:
     for peak in peaks:
         if peak.unit == "FLOP/s" and peak.name != HOST or peak.name == vector_peak("simple"):
             yield Roof(name=peak.name, kind="compute", stated=peak.stated, measured=peak.best)
-        elif peak.name in (DRAM, SHARED):
+        elif peak.name in (DRAM, SHARED, CACHE):
             yield Roof(name=peak.name, kind="memory", stated=peak.stated, measured=peak.best)

@@ -177,6 +177,13 @@ def test_levels_are_in_order(probed):
 # ------------------------------------------------------------------ on the chip
 
 
+def test_cores_together_read_a_cache_near_its_bandwidth(probed):
+    """Slices chosen by a hash are not equally busy at every moment."""
+    rig = probed("gpu_a100_like", "onchip")
+    found = next(m for m in rig.measurements if m.peak == "cache bandwidth")
+    assert 0.85 < found.share <= 1
+
+
 def test_one_copy_serves_all_other_cores(probed):
     """A multicast leaves its core once: at each of the others arrives what its port sends."""
     rig = probed("npu_a", "onchip")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from npusim.hw.cache import Cache
 from npusim.hw.noc import Grid
 from npusim.program.kinds import Space
 from npusim.validate.bench import Bench
 from npusim.validate.microbench._near import neighbours_of
-from npusim.validate.microbench._streams import NUMBER_BYTES, slots, stream, tiles_of_core
-from npusim.validate.peaks import COPIES, PORTS, SCRATCHPADS, SHARED
+from npusim.validate.microbench._streams import NUMBER_BYTES, far, slots, stream, tiles_of_core
+from npusim.validate.peaks import CACHE, COPIES, PORTS, SCRATCHPADS, SHARED
 from npusim.validate.rig import Rig
 
 ADD = ("add", ("source", 0), ("source", 1))
 #: Additions of a core.
 ADDITIONS = 32
+#: Times that what a cache holds is read from it.
+AGAIN = 8
 
 
 def measure(rig: Rig) -> None:
@@ -31,6 +34,8 @@ def measure(rig: Rig) -> None:
                    rig.peaks[PORTS].value / cores, run.limits())  # fmt: skip
     else:
         rig.leave_out("shared SRAM", f"{rig.machine.name} has none")
+    if rig.machine.cache is not None:
+        hits(rig, rig.machine.cache)
     if cores > 1:
         neighbours(rig)
     else:
@@ -41,6 +46,25 @@ def measure(rig: Rig) -> None:
     rig.peak("scratchpad copy, all cores", 2 * moved / run.time_s, COPIES, run)
     with rig.asking("additions and copies at once"):
         together(rig)
+
+
+def hits(rig: Rig, cache: Cache) -> None:
+    """Every core reads its share of half of the cache again and again, but for the first time."""
+    bench, cores = rig.bench(), rig.machine.cores
+    size = min(rig.tile_bytes(), cache.size_bytes // (2 * cores) // cache.line_bytes
+               * cache.line_bytes)  # fmt: skip
+    if not size:
+        rig.leave_out("hits of the cache", "a core's share of it is less than a line")
+        return
+    tiles = max(cache.size_bytes // (2 * cores * size), 1)
+    again: list[int] = []
+    for core in range(cores):
+        near, source = slots(bench, core, size), far(bench, Space.DRAM, size, tiles)
+        for n in range(tiles * (1 + AGAIN)):
+            read = bench.copy(core, near[n % len(near)], source[n % tiles], n % bench.queues)
+            again += [read] * (n >= tiles)
+    run = bench.timed()
+    rig.peak("hits of the cache, all cores", len(again) * size / run.span(again), CACHE, run)
 
 
 def together(rig: Rig) -> None:
