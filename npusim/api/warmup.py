@@ -32,12 +32,14 @@ from npusim.program import deadlock
 _SMALL = {"batch": "8", "inputs": "32", "hidden": "32"}
 _BLOCK = {"seq": "16", "hidden": "64", "heads": "4", "kv_heads": "2", "head_dim": "16", "ffn": "96"}
 #: Fields of machines for which the engine is compiled once more.
+_CACHED = (
+    "cache={size_bytes: 64 KiB, bytes_per_cycle: 64, latency_cycles: 30, slices: 1, ways: 4, "
+    "mshr_entries: 64}",
+)
 _KINDS = (
     ("core.dma.arbitration=fixed_priority",),
-    (
-        "cache={size_bytes: 64 KiB, bytes_per_cycle: 64, latency_cycles: 30, slices: 1, ways: 4, "
-        "mshr_entries: 64}",
-    ),
+    _CACHED,
+    ("dram.model=detailed", *_CACHED),
     ("core.vector.latency_cycles={simple: 30}",),
 )
 

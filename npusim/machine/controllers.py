@@ -8,7 +8,7 @@ from npusim.machine.dram import DramParams
 from npusim.machine.dram.detailed.interface import due, post
 from npusim.machine.dram.detailed.params import Controller
 from npusim.machine.dram.mapping import locate
-from npusim.machine.heap import key_of, push
+from npusim.machine.heap import hasten, key_of, push
 from npusim.program.program import Ints
 
 
@@ -37,8 +37,15 @@ def ask(
 def wake(
     channel: int, streams: Ints, agenda: Ints, heap: Ints, counts: Ints, k: Controller, ks: Ints
 ) -> None:
-    """Queue the channel's next action, unless it is queued for as early a time already."""
-    when = due(channel, k, ks)
+    """Queue the channel's next action, unless it is queued for as early a time already.
+
+    A channel has one event in the heap, which is moved to an earlier time.
+    """
+    when, number = due(channel, k, ks), streams.shape[0] + channel
     if when < agenda[channel]:
+        old, new = key_of(agenda[channel], 0, number), key_of(when, 0, number)
+        if agenda[channel] < s.UNKNOWN:
+            counts[s.HEAP] = hasten(heap, counts[s.HEAP], old, new)
+        else:
+            counts[s.HEAP] = push(heap, counts[s.HEAP], new)
         agenda[channel] = when
-        counts[s.HEAP] = push(heap, counts[s.HEAP], key_of(when, 0, streams.shape[0] + channel))

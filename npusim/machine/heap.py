@@ -35,6 +35,16 @@ def push(heap: Ints, count: int, key: int) -> int:
 
 
 @jit_inline
+def hasten(heap: Ints, count: int, old: int, key: int) -> int:
+    """Put a lower key in the place of an old one, or add it if that is not there; the new count."""
+    at = 0
+    while at < count and heap[at] != old:
+        at += 1
+    push(heap, at, key)
+    return max(count, at + 1)
+
+
+@jit_inline
 def sift_down(heap: Ints, count: int, key: int) -> None:
     """Put `key` where the top was."""
     at = 0

@@ -56,7 +56,8 @@ def tables_of(
     streams, cores, order = _queues(program)
     per_request = 2 if machine.cache is None else 3
     outstanding = machine.core.dma.outstanding_requests
-    pieces = pieces_in_flight(len(program.streams), machine)
+    late = machine.dram.model == "detailed"  # nobody else needs the tables of what is under way
+    pieces = pieces_in_flight(len(program.streams), machine) if late else 0
     requests = int(walk.requests(machine.core.dma.request_bytes).sum())
     return Tables(
         work=work,
@@ -71,10 +72,10 @@ def tables_of(
         segments=np.empty(
             (per_request * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64
         ),
-        flying=np.zeros((len(program.streams) * outstanding, state.F_WIDTH), np.int64),
+        flying=np.zeros((late * len(program.streams) * outstanding, state.F_WIDTH), np.int64),
         agenda=np.full(machine.dram.channels, state.UNKNOWN, np.int64),
         done=np.empty((pieces, 2), np.int64),
-        heap=np.empty(2 * len(program.streams) + 2 + pieces + machine.dram.channels, np.int64),
+        heap=np.empty(2 * len(program.streams) + 2 + machine.dram.channels, np.int64),
         counts=np.zeros(4, np.int64),
     )
 

@@ -146,6 +146,30 @@ def test_with_one_mshr_a_line_is_asked_for_when_the_one_before_is_there(cached_b
     assert abs(later - ports * b.machine.ticks_per_cycle) <= 3 * d.clock
 
 
+def test_a_store_of_whole_sectors_needs_no_mshr(cached_bench):
+    """It fetches nothing, so a load that keeps the only MSHR busy does not hold it up."""
+    took = []
+    for loads in (False, True):
+        b = cached_bench("cache.slices=1", "cache.mshr_entries=1")
+        if loads:
+            b.copy(near(b), b.dram(TILE, kind="uint8"))
+        store = b.copy(b.dram(8192, kind="uint8"), near(b, 1, 8192), core=1, queue=3)
+        took.append(b.run().ticks(store) / b.machine.ticks_per_cycle)
+    assert took[1] < 2 * took[0] < 1000
+
+
+@pytest.mark.parametrize("request_bytes", [128, 512, 4096])
+def test_a_request_keeps_its_turn_at_a_slice_so_rows_are_opened_once(cached_bench, request_bytes):
+    """Four cores read 16 KiB each through four MSHRs; line by line in turn each would be closed."""
+    b = cached_bench(
+        "cache.slices=1", "cache.mshr_entries=4", "dram.channels=1", "dram.size_bytes=2 GiB",
+        f"core.dma.request_bytes={request_bytes} B",
+    )  # fmt: skip
+    for core in range(4):
+        b.copy(near(b, core, 1 << 14), b.dram(1 << 14, kind="uint8"), core=core)
+    assert b.run().timeline.dram_activates == 64
+
+
 def test_a_sector_on_its_way_is_there_with_the_last_fill_of_its_line(cached_bench):
     """Two sectors of a line are asked for; who asks for the first one again waits for both."""
     b = cached_bench("core.sram.ports=unlimited")

@@ -142,6 +142,21 @@ def test_the_longest_wait_of_a_request_names_all_of_it(bench, model):
     assert classes[CycleClass.NOC] < 0.02 * classes[CycleClass.DRAM_BANDWIDTH]
 
 
+def test_a_channel_has_one_event_however_often_it_is_asked_meanwhile(bench):
+    """A request that arrives in 65 us, and 600 short ones before it at the same channel."""
+    b = bench(
+        *QUIET, "dram.model=detailed", "dram.channels=1", "dram.size_bytes=2 GiB",
+        "dram.interleave_bytes=8 KiB", "core.dma.request_bytes=64 KiB",
+        "core.dma.outstanding_requests=1", "noc.port_bytes_per_cycle=1",
+    )  # fmt: skip
+    late = b.copy(b.dram(65536, kind="uint8"), b.sram(65536, kind="uint8"))
+    far = b.box(b.buffer(Space.DRAM, -1, 600 * 128, "uint8"), (600, 32), "uint8", steps=(128, 1))
+    short = b.copy(b.sram(600, 32, kind="uint8", core=1), far, core=1)
+    seen = b.run()
+    assert seen.ticks(short) < seen.ticks(late)
+    assert seen.ticks(late) / seen.cycle == pytest.approx(65536, rel=0.03)
+
+
 @pytest.mark.parametrize("model", ["bound", "run", "burst", "detailed"])
 def test_a_write_ends_when_its_data_could_be_on_the_bus(bench, model):
     """tCWL after it is accepted, to the controller's next clock; that is latency."""

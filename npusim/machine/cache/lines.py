@@ -125,12 +125,12 @@ def touch(
 
 
 @jit_inline
-def lacks(way: int, low: int, high: int, writes: bool, p: CacheParams, s: Ints) -> bool:
-    """Whether the use of bytes [low, high) of a line would fetch anything."""
-    wanted = mask_of(low >> p.sector_bits, -(-high >> p.sector_bits))
+def wanted(low: int, high: int, writes: bool, p: CacheParams) -> int:
+    """Sectors that a use of bytes [low, high) of a line needs: a write none that it covers."""
+    mask = mask_of(low >> p.sector_bits, -(-high >> p.sector_bits))
     if writes:
-        wanted &= ~mask_of(-(-low >> p.sector_bits), high >> p.sector_bits)
-    return bool(wanted & ~s[p.at_sectors + way])
+        mask &= ~mask_of(-(-low >> p.sector_bits), high >> p.sector_bits)
+    return mask
 
 
 @jit_inline

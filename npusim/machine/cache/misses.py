@@ -37,7 +37,7 @@ def enter(
     reasons.hold(at, wait, _CACHE, flying)
     flying[at, f.F_AT] = flying[at, f.F_FREE] = flying[at, f.F_GO] = flying[at, f.F_FINISH] = done
     flying[at, f.F_LINE], flying[at, f.F_PIECES] = address >> p.line_bits, 1
-    _proceed(at, done, False, streams, flying, agenda, heap, counts, d, k, ks, p, s)
+    _proceed(at, done, -1, streams, flying, agenda, heap, counts, d, k, ks, p, s)
 
 
 @jit
@@ -60,32 +60,41 @@ def filled(
         at = waiting.first_stalled(home, p, s)
         if at < 0:
             return
-        first = lines.first_way(flying[at, f.F_LINE], home, p)
-        if _blocked(flying[at, f.F_LINE], home, first, p, s):
+        if _blocked(at, flying[at, f.F_LINE], home, flying, p, s):
             return
         waiting.leave(home, flying, p, s)
-        _proceed(at, back, True, streams, flying, agenda, heap, counts, d, k, ks, p, s)
+        _proceed(at, back, home, streams, flying, agenda, heap, counts, d, k, ks, p, s)
 
 
 @jit_inline
-def _blocked(line: int, home: int, first: int, p: CacheParams, s: Ints) -> bool:
-    """Whether a line can not be fetched yet: no MSHR, or no way that may be taken."""
-    if s[waiting.free_entry(home, p, s)] == lines.UNKNOWN:
+def _blocked(at: int, line: int, home: int, flying: Ints, p: CacheParams, s: Ints) -> bool:
+    """Whether a request must wait at a line: for an MSHR, or for a way that it may take."""
+    first = lines.first_way(line, home, p)
+    way, start = lines.find(line, first, p, s), line << p.line_bits
+    low = max(flying[at, f.F_ADDRESS] - start, 0)
+    high = min(flying[at, f.F_ADDRESS] + flying[at, f.F_SIZE] - start, 1 << p.line_bits)
+    missing = lines.wanted(low, high, flying[at, f.F_WRITES] == 1, p)
+    if way >= 0:
+        missing &= ~s[p.at_sectors + way]
+    if missing and s[waiting.free_entry(home, p, s)] == lines.UNKNOWN:
         return True
-    if lines.find(line, first, p, s) >= 0:
+    if way >= 0:
         return False
-    for way in range(first, first + p.ways):
-        if s[p.at_fills + way * params.V_WIDTH + params.V_FILLS] == 0:
+    for other in range(first, first + p.ways):
+        if s[p.at_fills + other * params.V_WIDTH + params.V_FILLS] == 0:
             return False
     return True
 
 
 @jit
 def _proceed(
-    at: int, t: int, first_in_line: bool, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
+    at: int, t: int, turn: int, streams: Ints, flying: Ints, agenda: Ints, heap: Ints,
     counts: Ints, d: DramParams, k: Controller, ks: Ints, p: CacheParams, s: Ints,
 ) -> None:  # fmt: skip
-    """Look up a request's lines from tick t on, up to its last or until it must wait."""
+    """Look up a request's lines from tick t on, up to its last or until it must wait.
+
+    `turn` is the slice at which it goes before those that wait there, -1 for none.
+    """
     address, writes = flying[at, f.F_ADDRESS], flying[at, f.F_WRITES] == 1
     end, done, r = address + flying[at, f.F_SIZE], flying[at, f.F_AT], p.at_registers
     flying[at, f.F_GO] = max(flying[at, f.F_GO], t)
@@ -95,13 +104,20 @@ def _proceed(
         first = lines.first_way(line, home, p)
         way = lines.find(line, first, p, s)
         low, high = max(address - start, 0), min(end - start, 1 << p.line_bits)
-        if way < 0 or lines.lacks(way, low, high, writes, p, s):
-            queued = not first_in_line and waiting.first_stalled(home, p, s) >= 0
-            if queued or _blocked(line, home, first, p, s):
-                flying[at, f.F_LINE] = line
+        if _blocked(at, line, home, flying, p, s):
+            flying[at, f.F_LINE] = line
+            if home == turn:
+                waiting.stall_first(home, at, flying, p, s)
+            else:
                 waiting.stall(home, at, flying, p, s)
-                return
-        first_in_line = False
+            return
+        absent = lines.wanted(low, high, writes, p)
+        if way >= 0:
+            absent &= ~s[p.at_sectors + way]
+        if home != turn and absent and waiting.first_stalled(home, p, s) >= 0:
+            flying[at, f.F_LINE] = line
+            waiting.stall(home, at, flying, p, s)
+            return
         s[r + params.GO] = flying[at, f.F_GO]
         s[r + params.FINISH] = s[r + params.FREE] = done
         s[r + params.OUTS] = s[r + params.INS] = 0

@@ -93,6 +93,16 @@ def stall(home: int, at: int, flying: Ints, p: CacheParams, s: Ints) -> None:
 
 
 @jit_inline
+def stall_first(home: int, at: int, flying: Ints, p: CacheParams, s: Ints) -> None:
+    """A request whose turn it is can not go on yet; it stays at the head of the line."""
+    q = p.at_stalled + home * params.Q_WIDTH
+    flying[at, f.F_NEXT] = s[q + params.Q_FIRST]
+    if s[q + params.Q_FIRST] < 0:
+        s[q + params.Q_LAST] = at
+    s[q + params.Q_FIRST] = at
+
+
+@jit_inline
 def first_stalled(home: int, p: CacheParams, s: Ints) -> int:
     """The request at the head of a slice's line, -1 if there is none."""
     return int(s[p.at_stalled + home * params.Q_WIDTH + params.Q_FIRST])
