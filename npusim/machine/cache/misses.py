@@ -60,23 +60,28 @@ def filled(
         at = waiting.first_stalled(home, p, s)
         if at < 0:
             return
-        if _blocked(at, flying[at, f.F_LINE], home, flying, p, s):
+        first = lines.first_way(flying[at, f.F_LINE], home, p)
+        way = lines.find(flying[at, f.F_LINE], first, p, s)
+        absent = _absent(at, flying[at, f.F_LINE], way, flying, p, s)
+        if _blocked(way, first, absent, home, p, s):
             return
         waiting.leave(home, flying, p, s)
         _proceed(at, back, home, streams, flying, agenda, heap, counts, d, k, ks, p, s)
 
 
 @jit_inline
-def _blocked(at: int, line: int, home: int, flying: Ints, p: CacheParams, s: Ints) -> bool:
-    """Whether a request must wait at a line: for an MSHR, or for a way that it may take."""
-    first = lines.first_way(line, home, p)
-    way, start = lines.find(line, first, p, s), line << p.line_bits
-    low = max(flying[at, f.F_ADDRESS] - start, 0)
-    high = min(flying[at, f.F_ADDRESS] + flying[at, f.F_SIZE] - start, 1 << p.line_bits)
-    missing = lines.wanted(low, high, flying[at, f.F_WRITES] == 1, p)
-    if way >= 0:
-        missing &= ~s[p.at_sectors + way]
-    if missing and s[waiting.free_entry(home, p, s)] == lines.UNKNOWN:
+def _absent(at: int, line: int, way: int, flying: Ints, p: CacheParams, s: Ints) -> int:
+    """Sectors of a line, in a way or in none (-1), that must be fetched for a request."""
+    address, start = flying[at, f.F_ADDRESS], line << p.line_bits
+    low, high = max(address - start, 0), address + flying[at, f.F_SIZE] - start
+    wanted = lines.wanted(low, min(high, 1 << p.line_bits), flying[at, f.F_WRITES] == 1, p)
+    return int(wanted & ~s[p.at_sectors + way]) if way >= 0 else int(wanted)
+
+
+@jit_inline
+def _blocked(way: int, first: int, absent: int, home: int, p: CacheParams, s: Ints) -> bool:
+    """Whether a request must wait for an MSHR, or for a way that it may take."""
+    if absent and s[waiting.free_entry(home, p, s)] == lines.UNKNOWN:
         return True
     if way >= 0:
         return False
@@ -104,17 +109,14 @@ def _proceed(
         first = lines.first_way(line, home, p)
         way = lines.find(line, first, p, s)
         low, high = max(address - start, 0), min(end - start, 1 << p.line_bits)
-        if _blocked(at, line, home, flying, p, s):
+        absent = _absent(at, line, way, flying, p, s)
+        blocked = _blocked(way, first, absent, home, p, s)
+        if blocked and home == turn:
             flying[at, f.F_LINE] = line
-            if home == turn:
-                waiting.stall_first(home, at, flying, p, s)
-            else:
-                waiting.stall(home, at, flying, p, s)
+            waiting.stall_first(home, at, flying, p, s)
             return
-        absent = lines.wanted(low, high, writes, p)
-        if way >= 0:
-            absent &= ~s[p.at_sectors + way]
-        if home != turn and absent and waiting.first_stalled(home, p, s) >= 0:
+        others = home != turn and waiting.first_stalled(home, p, s) >= 0
+        if blocked or (absent and others):
             flying[at, f.F_LINE] = line
             waiting.stall(home, at, flying, p, s)
             return
