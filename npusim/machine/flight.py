@@ -152,7 +152,7 @@ def _answered(at: int, flying: Ints, d: DramParams, c: CacheParams | None) -> in
     t = flying[at, s.F_FINISH]
     if c is None:  # noqa: SIM102
         if flying[at, s.F_WRITES] == 1:
-            t += d.cwl
+            t += d.cwl + d.controller
     free = min(flying[at, s.F_FREE], t)
     why = _BANDWIDTH
     if c is not None:

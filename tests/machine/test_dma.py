@@ -171,6 +171,21 @@ def test_a_write_ends_when_its_data_could_be_on_the_bus(bench, model):
     assert latency[1] - latency[0] == pytest.approx(1000, abs=2)
 
 
+@pytest.mark.parametrize("model", ["bound", "run", "burst", "detailed"])
+@pytest.mark.parametrize("way", ["load", "store"])
+def test_the_controller_s_latency_is_paid_once_by_all_requests_of_a_copy(bench, model, way):
+    """A full second queue of them behind it moves as fast as without; what is added is latency."""
+    took, latency = [], []
+    for ns in (0, 100):
+        b = bench(*QUIET, f"dram.model={model}", f"dram.controller_ns={ns}")
+        copy = getattr(b, way)(1 << 16)
+        seen = b.run()
+        took.append(seen.ticks(copy) / seen.cycle)
+        latency.append(seen.share(copy, CycleClass.DRAM_LATENCY) / seen.cycle)
+    assert took[1] - took[0] == pytest.approx(100, abs=2)
+    assert latency[1] - latency[0] == pytest.approx(100, abs=2)
+
+
 @pytest.mark.parametrize("outstanding", [1, 2, 4, 8, 16, 32, 64, 256])
 def test_little_bounds_the_bandwidth_from_dram(bench, outstanding):
     """The same over DRAM, whose latency is between that of a hit and that of a closed bank."""

@@ -253,6 +253,17 @@ def test_refresh_closes_the_rows_and_holds_the_channel(chip, model):
 
 
 @pytest.mark.parametrize("model", EXACT)
+@pytest.mark.parametrize(("share", "due"), [(0, 0), (0.25, 975), (1, 3900)])
+def test_the_first_refresh_falls_where_it_is_told(chip, model, share, due):
+    one = chip(model, refresh="all_bank", first_refresh=share)
+    if due:
+        assert one.read(due - 40, 0) == due - 40 + 14 + 14 + 2
+        assert one.read(due + 1, 0) == due + 14 + 350 + 14 + 14 + 2
+    else:
+        assert one.read(0, 0) == 14 + 350 + 14 + 14 + 2
+
+
+@pytest.mark.parametrize("model", EXACT)
 def test_refreshes_of_an_idle_channel_cost_nothing(chip, model):
     one = chip(model, refresh="all_bank")
     one.read(0, 0)

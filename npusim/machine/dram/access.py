@@ -17,16 +17,17 @@ def access(
 ) -> tuple[int, int]:
     """`count` bursts from `inner` on, in the channel at `base` of the state, that arrive at t.
 
-    Returns when the last byte has left the pins (a read) or the controller has accepted the data
-    (a write), and the ticks it waited beyond an idle, closed bank.
+    Returns when the last byte is there (a read) or the controller has accepted the data
+    (a write), controller and interface included (A63), and the ticks it waited beyond an idle,
+    closed bank.
     """
     if s[base + POSTED] > 0:
         drain_if_idle(t, base, p, s)
     if writes:
         accepted = post(t, base, inner, count, p, s)
-        return accepted + p.cwl, accepted - t
+        return accepted + p.cwl + p.controller, accepted - t
     last = serve.read(t, base, inner, count, p, s)
-    return last + p.cl + p.burst, max(last - t - _unloaded(count, p), 0)
+    return last + p.cl + p.burst + p.controller, max(last - t - _unloaded(count, p), 0)
 
 
 @jit_inline
@@ -69,8 +70,9 @@ def access_all(
 def unloaded(size: int, writes: bool, p: DramParams) -> int:
     """Ticks of an access of `size` bytes in one channel whose banks are idle and closed."""
     if writes:
-        return p.cwl
-    return _unloaded((size + p.burst_bytes - 1) // p.burst_bytes, p) + p.cl + p.burst
+        return p.cwl + p.controller
+    bursts = (size + p.burst_bytes - 1) // p.burst_bytes
+    return _unloaded(bursts, p) + p.cl + p.burst + p.controller
 
 
 @jit

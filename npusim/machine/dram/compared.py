@@ -97,7 +97,7 @@ def trace_of(row: Compared) -> Ints:
 #: What a comparison does not depend on: traces name banks and rows themselves, in one channel.
 _FREE = {
     "model", "standard", "size_bytes", "channels", "interleave_bytes", "address_mapping",
-    "channel_hash", "bank_hash",
+    "channel_hash", "bank_hash", "first_refresh", "controller_ns",
 }  # fmt: skip
 
 

@@ -77,6 +77,7 @@ class DramParams(NamedTuple):
     rcd_write: int
     rp: int
     cl: int
+    controller: int
     cwl: int
     ras: int
     rc: int
@@ -90,6 +91,7 @@ class DramParams(NamedTuple):
     turn_to_read: int
     turn_group: int
     refi: int
+    first_refresh: int
     rfc: int
     stretch: int
     clock: int
@@ -127,7 +129,7 @@ def params_of(dram: Dram, clock: int) -> DramParams:
     there = dram.read_to_write_clocks * clock
     back = ticks(times.cwl) + burst + ticks(times.wtr_s)
     longer = ticks(times.wtr_l) - ticks(times.wtr_s)
-    refreshes = dram.refresh != "none"
+    refreshes = dram.refresh != "none" and dram.model != "bound"
     return DramParams(
         model=_MODELS[dram.model],
         **geometry,
@@ -140,6 +142,7 @@ def params_of(dram: Dram, clock: int) -> DramParams:
         rcd_write=ticks(dram.rcd_write_ns),
         rp=ticks(times.rp),
         cl=ticks(times.cl),
+        controller=ticks(dram.controller_ns),
         cwl=ticks(times.cwl),
         ras=ticks(times.ras),
         rc=ticks(times.rc),
@@ -152,7 +155,8 @@ def params_of(dram: Dram, clock: int) -> DramParams:
         turn_to_write=max(there - ccd_s, 0),
         turn_to_read=max(back - ccd_s, 0),
         turn_group=max(back + longer - ccd_l, 0),
-        refi=max(ticks(times.refi), 1) if refreshes and dram.model != "bound" else 1 << 60,
+        refi=max(ticks(times.refi), 1) if refreshes else 1 << 60,
+        first_refresh=round(dram.first_refresh * ticks(times.refi)) if refreshes else 1 << 60,
         rfc=ticks(times.rfc),
         stretch=round((1 << STRETCH_BITS) / dram.share_without_refresh),
         clock=clock,
@@ -235,7 +239,7 @@ def _places(dram: Dram) -> dict[str, int]:
 
 
 def dram_state(p: DramParams) -> Ints:
-    """Everything closed and idle; refreshes of the channels are spread over the interval (A28)."""
+    """Everything closed and idle; refreshes of the channels are spread over the interval (A62)."""
     state = np.zeros(COUNTS + p.channels * p.channel_size, np.int64)
     channels = state[COUNTS:].reshape(p.channels, p.channel_size)
     channels[:, p.at_sets : p.at_queue : ALL] = -1
@@ -244,5 +248,5 @@ def dram_state(p: DramParams) -> Ints:
     banks[:, :, BEFORE::2] = -1
     lanes = channels[:, p.at_lanes : p.at_groups].reshape(p.channels, p.lanes, LANE)
     spread = np.arange(p.channels, dtype=np.int64) * (p.refi // (2 * p.channels))
-    lanes[:, :, REFRESH] = p.refi // 2 + spread[:, None]
+    lanes[:, :, REFRESH] = p.first_refresh + spread[:, None]
     return state

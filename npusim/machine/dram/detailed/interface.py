@@ -2,7 +2,7 @@
 
 Use: `post` pieces, ask each channel when it is `due`, and `step` it then. A piece's bursts enter
 the read or the write queue one by one as there is room, pieces in the order of their arrival. A
-read is finished when its last data have left the pins, a write when its last burst is queued.
+read is finished when its last data are there, a write when its last burst is queued.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _run(channel: int, limit: int, m: DramParams, p: Controller, s: Ints, done: 
         elif entry >= 0 and s[entry + at.ENTRY_WRITES] == 0:
             piece = s[entry + at.ENTRY_PIECE]
             s[piece + at.PIECE_UNREAD] -= 1
-            s[piece + at.PIECE_END] = max(s[piece + at.PIECE_END], end)
+            s[piece + at.PIECE_END] = max(s[piece + at.PIECE_END], end + p.controller)
             if s[piece + at.PIECE_UNREAD] == 0:
                 n = finish(piece, s[piece + at.PIECE_END], n, done, p, s)
     return n

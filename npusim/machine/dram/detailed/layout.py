@@ -92,7 +92,7 @@ def parts(dram: Dram, pieces: int, log_commands: int) -> dict[str, int]:
 
 
 def detailed_state(p: Controller) -> Ints:
-    """Everything closed and idle; refreshes of the channels are spread over the interval (A28)."""
+    """Everything closed and idle; refreshes of the channels are spread over the interval (A62)."""
     s = np.zeros(p.size, np.int64)
     s[FREE_PIECE] = _chain(s, p.at_pieces, p.pieces, PIECE, PIECE_NEXT)
     blocks = s[p.at_channels :].reshape(p.channels, p.channel_size)
@@ -114,7 +114,7 @@ def _first_refreshes(p: Controller) -> Ints:
     """When the first refresh of each channel is due, on a point where commands may begin."""
     if p.refi == NEVER:
         return np.full(p.channels, NEVER, np.int64)
-    first = p.refi // 2 + np.arange(p.channels, dtype=np.int64) * p.refi // (2 * p.channels)
+    first = p.first_refresh + np.arange(p.channels, dtype=np.int64) * p.refi // (2 * p.channels)
     return first // p.step * p.step
 
 

@@ -41,6 +41,7 @@ class Controller(NamedTuple):
     precharge_length: int
     burst: int
     cl: int
+    controller: int
     cwl: int
     rcd: int
     rcd_write: int
@@ -59,6 +60,7 @@ class Controller(NamedTuple):
     faw: int
     rfc: int
     refi: int
+    first_refresh: int
     log_commands: int
     pieces: int
     at_lanes: int
@@ -119,9 +121,11 @@ def _times(dram: Dram) -> dict[str, int]:
     return {
         **{name: quarters(getattr(times, name)) for name in names},
         "burst": burst,
+        "controller": quarters(dram.controller_ns),
         "rcd_write": quarters(dram.rcd_write_ns),
         "ccd_s": max(quarters(times.ccd_s), burst),
         "ccd_l": max(quarters(times.ccd_l), burst),
         "rtw": dram.read_to_write_clocks * QUARTERS,
         "refi": layout.NEVER if dram.refresh == "none" else quarters(times.refi),
+        "first_refresh": round(dram.first_refresh * quarters(times.refi)),
     }
