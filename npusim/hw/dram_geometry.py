@@ -72,7 +72,7 @@ class DramGeometry(Spec):
             )
             return
         yield from self._interleave()
-        whole = self.channels * self.row_set_bytes * self.banks_per_group
+        whole = self.sweep_bytes
         if self.size_bytes % whole:
             yield (
                 "size_bytes",
@@ -162,9 +162,14 @@ class DramGeometry(Spec):
         return self.row_bytes * self.pseudo_channels * self.bank_groups
 
     @property
+    def sweep_bytes(self) -> int:
+        """What a row of every bank holds."""
+        return self.channels * self.row_set_bytes * self.banks_per_group
+
+    @property
     def rows(self) -> int:
         """Rows of one bank."""
-        return self.size_bytes // (self.channels * self.row_set_bytes * self.banks_per_group)
+        return self.size_bytes // self.sweep_bytes
 
     @property
     def channel_bytes_per_s(self) -> float:

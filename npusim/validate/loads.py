@@ -40,13 +40,13 @@ def loads(timeline: Timeline, machine: Machine) -> list[Load]:
 
 
 def _dram(timeline: Timeline, machine: Machine) -> Iterator[Load]:
-    """Seconds of the data pins and of the rows' activates, refreshes stop both."""
-    dram = machine.dram
+    """Seconds of the data pins and of the rows' activates; refreshes stop both, and are named."""
+    dram, time_s = machine.dram, timeline.ticks / machine.tick_hz
     if not timeline.dram_bursts:
         return
     closed_s = timeline.dram_refreshes * (dram.timings_ns.rfc + dram.timings_ns.rp) * 1e-9
     closed_s /= dram.channels * dram.pseudo_channels
-    and_refreshes = " and refreshes" if closed_s else ""
+    and_refreshes = f" and refreshes ({100 * closed_s / time_s:.0f} %)" if closed_s else ""
     pins_s = timeline.dram_bursts * dram.burst_bytes / dram.peak_bytes_per_s
     yield Load(f"DRAM's data pins{and_refreshes}", pins_s + closed_s)
     activates_s = timeline.dram_activates * dram.activate_ns * 1e-9 / dram.channels

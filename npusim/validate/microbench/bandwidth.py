@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npusim.program.kinds import Space
 from npusim.validate.microbench._near import readers_beside_channels
+from npusim.validate.microbench._side_by_side import in_flight, places
 from npusim.validate.microbench._streams import NUMBER_BYTES, POINT_BYTES, stream
 from npusim.validate.peaks import DRAM, PORTS
 from npusim.validate.rig import Point, Points, Rig
@@ -32,46 +33,10 @@ def measure(rig: Rig) -> None:
     if rig.machine.noc.grid is not None:
         readers_beside_channels(rig, rig.machine.noc.grid)
     in_flight(rig)
+    places(rig)
     strides(rig)
     shapes(rig)
     mixes(rig)
-
-
-def in_flight(rig: Rig) -> None:
-    """Batches of k requests in one descriptor, each behind the one before, in every queue used."""
-    cores = rig.machine.cores
-    lines: dict[str, Points] = {}
-    for label, active, queues in (
-        ("one core, one queue", 1, 1),
-        (f"all cores, {rig.loads} of their queues each", cores, rig.loads),
-    ):
-        room = rig.machine.core.sram.size_bytes // (2 * queues)
-        size = rig.machine.core.dma.request_bytes
-        line: Points = []
-        while size <= room and size <= 4 * NUMBER_BYTES // (active * queues):
-            line.append(_window(rig, active, queues, size))
-            size *= 2
-        lines[label] = line
-    rig.curve(
-        "DRAM read against requests in flight", "requests asked for at once, all queues together",
-        "DRAM bandwidth", lines, DRAM,
-    )  # fmt: skip
-
-
-def _window(rig: Rig, cores: int, queues: int, size: int) -> Point:
-    bench = rig.bench()
-    rounds = max(POINT_BYTES // (cores * queues * size), 4)
-    rounds = min(rounds, 256)
-    for core in range(cores):
-        for queue in range(queues):
-            slot = bench.tile(Space.SRAM, (size,), core=core, filled=False)
-            source = bench.buffer(Space.DRAM, rounds * size)
-            for n in range(rounds):
-                bench.copy(core, slot, bench.view(source, (size,), at=n * size), queue)
-    moved = rounds * size * cores * queues
-    asked = cores * queues * size // rig.machine.core.dma.request_bytes
-    run = bench.timed()
-    return Point(float(asked), moved / run.time_s, run)
 
 
 def strides(rig: Rig) -> None:
