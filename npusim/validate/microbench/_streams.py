@@ -14,6 +14,12 @@ POINT_BYTES, NUMBER_BYTES = 1 << 23, 1 << 25
 LEAST_TILES = 16
 
 
+def past_cache(rig: Rig, total_bytes: int) -> int:
+    """So many bytes that a cache, which keeps the last writes until the end, holds a quarter."""
+    cache = rig.machine.cache
+    return total_bytes if cache is None else max(total_bytes, 4 * cache.size_bytes)
+
+
 def tiles_of_core(rig: Rig, cores: int, total_bytes: int) -> int:
     """Tiles that each of so many cores moves."""
     return max(total_bytes // (cores * rig.tile_bytes()), LEAST_TILES)

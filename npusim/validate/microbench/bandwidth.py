@@ -5,7 +5,7 @@ from __future__ import annotations
 from npusim.program.kinds import Space
 from npusim.validate.microbench._near import readers_beside_channels
 from npusim.validate.microbench._side_by_side import in_flight, places
-from npusim.validate.microbench._streams import NUMBER_BYTES, POINT_BYTES, stream
+from npusim.validate.microbench._streams import NUMBER_BYTES, POINT_BYTES, past_cache, stream
 from npusim.validate.peaks import DRAM, PORTS
 from npusim.validate.rig import Point, Points, Rig
 
@@ -22,7 +22,7 @@ def measure(rig: Rig) -> None:
     """Numbers of whole streams, then a curve for each question."""
     everyone = range(rig.machine.cores)
     for share, name in NAMED.items():
-        bench, moved = stream(rig, everyone, NUMBER_BYTES, writes=share)
+        bench, moved = stream(rig, everyone, past_cache(rig, NUMBER_BYTES), writes=share)
         run = bench.timed()
         refreshes = f"refreshes {100 * run.refreshing():.0f} % of the time"
         rig.peak(f"DRAM {name}, all cores", moved / run.time_s, DRAM, run, refreshes)
@@ -100,7 +100,8 @@ def mixes(rig: Rig) -> None:
     """Reads and writes in turn, from all reads to all writes."""
     line: Points = []
     for share in SHARES:
-        bench, moved = stream(rig, range(rig.machine.cores), POINT_BYTES, writes=share)
+        total = past_cache(rig, POINT_BYTES)
+        bench, moved = stream(rig, range(rig.machine.cores), total, writes=share)
         run = bench.timed()
         line.append(Point(100.0 * share, moved / run.time_s, run))
     rig.curve("DRAM bandwidth against writes among reads", "share of writes, %", "DRAM bandwidth",
