@@ -67,8 +67,9 @@ def warm_up(watcher: Watcher = nobody) -> Warmth:
     everything, compiled = frozenset(entry_points()), set[str]()
 
     def tell(name: str) -> None:
-        compiled.update({name} & everything)
-        watcher("compile", len(compiled), len(everything))
+        if name in everything - compiled:  # one is compiled again for arguments of other types
+            compiled.add(name)
+            watcher("compile", len(compiled), len(everything))
 
     watcher("compile", 0, len(everything))
     with compilations(tell):
