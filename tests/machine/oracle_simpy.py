@@ -358,7 +358,7 @@ class Oracle:
         free = t + dram.unloaded(size, writes, d)
 
         def ended(tick: int) -> None:
-            tick += d.cwl if writes else 0
+            tick += d.cwl + d.controller if writes else 0
             then(tick, waited + max(tick - free, 0))
 
         asked, granule, left = Asked(ended), d.burst_bytes << d.low_bits, size

@@ -41,6 +41,7 @@ MACHINES = st.tuples(
     field("host.operators_in_flight", 1, 3),
     field("host.link", "full_duplex", "shared"),
     field("dram.model", *get_args(Dram.model_fields["model"].annotation)),
+    field("dram.controller_ns", "0 ns", "100 ns"),
     st.just("core.dma.port_bytes_per_cycle=64"),
 )
 
@@ -86,6 +87,7 @@ def test_a_machine_with_a_cache(rig, cached, drawing, oracle, data):
             field("cache.mshr_entries", 1, 16),
             field("core.dma.outstanding_requests", 2, 64),
             field("dram.model", "run", "detailed"),
+            field("dram.controller_ns", "0 ns", "100 ns"),
             st.just("host.launch_ns=300 ns"),
         )
     )
