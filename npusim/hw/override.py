@@ -21,6 +21,13 @@ def override(loaded: LoadedMachine, texts: Sequence[str]) -> LoadedMachine:
     `core.matrix.rates={int8: 4}`. What is set is assumed, unless VALUE states its provenance.
     Raises InputError that points into the text of the flag.
     """
+    try:
+        return _applied(loaded, texts)
+    except InputError as error:
+        raise InputError(*(_blamed(p, loaded, texts) for p in error.problems)) from None
+
+
+def _applied(loaded: LoadedMachine, texts: Sequence[str]) -> LoadedMachine:
     problems: list[Problem] = []
     tree = loaded.tree
     for text in texts:
@@ -37,6 +44,30 @@ def override(loaded: LoadedMachine, texts: Sequence[str]) -> LoadedMachine:
             tree = _with(tree, _steps(key), _assumed(item), text)
     applied = (*loaded.overrides, *texts)
     return build(tree, loaded.source, problems=problems, overrides=applied)
+
+
+def _blamed(problem: Problem, loaded: LoadedMachine, texts: Sequence[str]) -> Problem:
+    """The problem at the text that brought it about, where it lies in what the text met.
+
+    That is the last text without which the machine so far has no problem at this place.
+    """
+    met = problem.place
+    if met is None or met.file == FLAG:
+        return problem
+    without = (k for k in reversed(range(len(texts))) if met not in _places(loaded, texts[:k]))
+    text = texts[next(without, 0)]
+    stands = f"see {met}" + (f": {met.text.strip()}" if met.text else "")
+    place = Place(FLAG, None, len(text.partition("=")[0]) + 2, text)
+    return replace(problem, place=place, hints=(*problem.hints, stands))
+
+
+def _places(loaded: LoadedMachine, texts: Sequence[str]) -> set[Place]:
+    """Where the file goes wrong with these texts on top of it, if it does."""
+    try:
+        _applied(loaded, texts)
+    except InputError as error:
+        return {problem.place for problem in error.problems if problem.place}
+    return set()
 
 
 def given_twice(texts: Sequence[str]) -> list[Problem]:

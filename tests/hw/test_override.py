@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from npusim.core.errors import InputError
@@ -150,6 +152,26 @@ def test_the_nearest_field_is_told_by_its_whole_path(loaded, key, meant):
 def test_flags_that_undo_each_other_are_told(texts, expected):
     found = "\n".join(map(str, given_twice(texts)))
     assert found.startswith("--hw-set: ") and expected in found if expected else not found
+
+
+@pytest.mark.parametrize(
+    ("texts", "field", "blamed", "met"),
+    [
+        (("core.matrix.rows=1024",), "core.accumulators.size_bytes", 0, "accumulators: {"),
+        # Of 4 KiB of sums 64 x 4 take 1 KiB, 64 x 64 take 16.
+        (("core.matrix.rows=64", "core.matrix.columns=64"), "core.accumulators.size_bytes", 1, ""),
+        (("core.sram.banks=7", "cores=4"), "core.sram.size_bytes", 0, "sram: {size_bytes: 64 KiB"),
+        (("cores=4", "noc.kind=mesh"), "noc.grid", 1, "noc: {kind: crossbar"),
+        (("dram.timings_ns.rrd_s=6 ns",), "dram.timings_ns.rrd_l", 0, "rrd_l: 5 ns"),
+    ],
+)
+def test_what_no_longer_goes_together_is_the_flags_fault(loaded, texts, field, blamed, met):
+    """The line of the file that nobody touched is a hint, not the place."""
+    lines = refused(loaded, *texts).splitlines()
+    assert lines[0].startswith(f"--hw-set: {field}: ")
+    assert lines[1].strip() == texts[blamed]
+    assert lines[2].index("^") == 4 + texts[blamed].index("=") + 1
+    assert re.match(rf"  see m\.yaml:\d+:\d+: {re.escape(met)}", lines[3])
 
 
 def test_incomplete_new_block_points_at_the_flag(loaded):
