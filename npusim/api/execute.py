@@ -50,10 +50,10 @@ def execute(
     check_rows(graph, seed)
     before: dict[str, str] = {}
     if order_seed is not None:
-        first = _run(graph, machine, lowered, seed, None, watch, "execute in the plan's order")
+        first = _run(graph, lowered, seed, None, watch, "execute in the plan's order")
         before = _digests(graph, first)
     order = None if order_seed is None else shuffled(lowered.program, order_seed)
-    executed = _run(graph, machine, lowered, seed, order, watch, "execute")
+    executed = _run(graph, lowered, seed, order, watch, "execute")
     with watch.stage("compare"):
         found = verdicts(
             graph, machine, lowered, executed, lambda d, n: watch.watcher("compare", d, n)
@@ -64,7 +64,6 @@ def execute(
 
 def _run(
     graph: Graph,
-    machine: Machine,
     lowered: Lowered,
     seed: int,
     order: Iterable[int] | None,
@@ -77,7 +76,7 @@ def _run(
         return realize(tensor.recipe, tensor.shape, tensor.dtype, seed, name)
 
     with watch.stage(stage):
-        reader = Functional(lowered.program, machine, graph, initial)
+        reader = Functional(lowered.program, graph, initial)
         return reader.run(order, lambda done, total: watch.watcher(stage, done, total))
 
 

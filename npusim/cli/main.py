@@ -56,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NpusimError as error:
         _tell(*(f"error: {problem}" for problem in error.problems))
         return error.exit_code
+    except MemoryError as error:
+        _tell(f"error: {_too_large(error)}")
+        return BAD_INPUT
     except KeyboardInterrupt:
         _tell("interrupted: nothing half-written is left")
         return INTERRUPTED
@@ -67,6 +70,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.code if isinstance(stop.code, int) else OK
     except Exception as error:
         return _unforeseen(error, given)
+
+
+def _too_large(error: MemoryError) -> Problem:
+    """What was asked for does not fit into this computer."""
+    told = str(error).partition("\n")[0] or "no more can be had"
+    hints = ("smaller sizes (--set) need less; so does a run with --timing-only",)
+    return Problem(f"the memory of this computer does not suffice: {told}", hints=hints)
 
 
 def _run(given: Sequence[str]) -> int:

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from npusim.hw.quantities import Bytes, BytesPerCycle, Cycles, Entries, Quantity, Spec
 from npusim.hw.shared_sram import Ports, SliceHash, no_power_of_two, uneven_slices
 
+#: The engine keeps some 100 bytes of each line and of each MSHR.
+MAX_LINES, MAX_MSHRS = 1 << 24, 1 << 20
 #: Sectors of one line, whose states are bits of one word.
 MAX_SECTORS = 16
 
@@ -62,6 +64,18 @@ class Cache(Spec):
                 "size_bytes",
                 f"must be a multiple of slices x ways x line_bytes = {way} B, "
                 f"found {self.size_bytes}",
+            )
+        if self.size_bytes > MAX_LINES * self.line_bytes:
+            yield (
+                "size_bytes",
+                f"must be at most {MAX_LINES} lines of {self.line_bytes} B = "
+                f"{MAX_LINES * self.line_bytes} B, found {self.size_bytes}",
+            )
+        if self.slices * self.mshr_entries > MAX_MSHRS:
+            yield (
+                "mshr_entries",
+                f"must be at most {MAX_MSHRS // self.slices} in each of {self.slices} slices, "
+                f"found {self.mshr_entries}",
             )
 
     @property

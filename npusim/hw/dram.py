@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import ceil
-from typing import Literal
+from typing import Annotated, Literal
 
 from npusim.hw.dram_geometry import DramGeometry
 from npusim.hw.dram_timings import DramTimings
-from npusim.hw.quantities import CommandClocks, Entries, Nanoseconds, Share
+from npusim.hw.quantities import CommandClocks, Nanoseconds, Quantity, Share
 
+#: Each entry is looked at for each command.
+QueueEntries = Annotated[int, Quantity("number", at_most=4096)]
 #: Part of a clock that a written time may lie above whole clocks: figures are rounded (A34).
 _GUARD_CLOCKS = 0.01
 
@@ -37,9 +39,9 @@ class Dram(DramGeometry):
     """When the first channel refreshes first, in tREFI; the others follow in half a tREFI."""
     controller_ns: Nanoseconds = 0.0
     """What controller and interface add to the latency of every access (A63)."""
-    read_queue: Entries = 32
+    read_queue: QueueEntries = 32
     """Reads that a channel's controller considers at once, in bursts."""
-    write_queue: Entries = 32
+    write_queue: QueueEntries = 32
     """Writes that a channel's controller collects, in bursts."""
     drain_high: Share = 0.8
     """Fill of the write queue at which writes are drained."""

@@ -12,6 +12,8 @@ from npusim.hw.quantities import Bits, Bytes, Count, Entries, Hertz, Spec, Trans
 
 Hash = Literal["xor", "none"]
 _DEFAULT_INTERLEAVE_BYTES = 512
+#: Banks of all channels: the models keep the state of each.
+MAX_BANKS = 1 << 20
 
 
 class DramGeometry(Spec):
@@ -61,6 +63,10 @@ class DramGeometry(Spec):
             count = getattr(self, name)
             if not _is_power_of_two(count):
                 yield name, f"must be a power of two, found {count}"
+        banks = self.channels * self.pseudo_channels * self.bank_groups * self.banks_per_group
+        if banks > MAX_BANKS:
+            product = "channels x pseudo_channels x bank_groups x banks_per_group"
+            yield "channels", f"{product} must be at most {MAX_BANKS} banks, found {banks}"
         yield from self._partial_sizes()
 
     def _partial_sizes(self) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,8 @@ MAX_TICK_HZ = 4 * 10**12
 _DRAM_CLOCK_PARTS = 4
 #: Queues of the cores, the host's and DRAM channels together: the engine numbers them in 13 bits.
 MAX_QUEUES = 8192
+#: Requests under way at once, of all copy queues: the engine keeps a row of each.
+MAX_REQUESTS = 1 << 22
 #: A core's matrix unit and its vector unit have one queue each.
 _QUEUES_BESIDE_DMA = 2
 
@@ -56,6 +58,13 @@ class Machine(Spec):
                 "choose clocks whose ratios are small fractions",
             )
         yield from self._too_many_queues()
+        if self.requests_in_flight > MAX_REQUESTS:
+            dma = self.core.dma
+            yield (
+                "core.dma.outstanding_requests",
+                f"at most {MAX_REQUESTS} requests may be in flight together, "
+                f"found {self.cores} cores x {dma.queues} queues x {dma.outstanding_requests}",
+            )
         request, burst = self.core.dma.request_bytes, self.dram.burst_bytes
         if request % burst:
             yield (

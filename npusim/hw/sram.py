@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from npusim.hw.quantities import Bytes, BytesPerCycle, Count, Cycles, Quantity, Spec
 
+#: Bytes after which the layout of banks repeats: each place in it may have to be looked at.
+MAX_PERIOD_BYTES = 1 << 20
 #: The row of a stream that is solved for conflicts has no more accesses to be in flight (A48);
 #: the work grows with the square of the entries.
 StreamEntries = Annotated[int, Quantity("number", at_most=64)]
@@ -17,7 +19,7 @@ class Sram(Spec):
 
     size_bytes: Bytes
     """Capacity per core."""
-    banks: Count
+    banks: Annotated[int, Quantity("number", at_most=4096)]
     """Banks that can each serve one access per cycle."""
     bank_width_bytes: BytesPerCycle
     """Bytes one bank moves per cycle: a word."""
@@ -56,3 +58,13 @@ class Sram(Spec):
             )
         if self.swizzle and self.banks & (self.banks - 1):
             yield "swizzle", f"needs a power of two of banks, found {self.banks}"
+        product, period = "bank_width_bytes x interleave_words", self.interleave_bytes
+        if self.swizzle:
+            product, period = f"{product} x banks x banks", period * self.banks**2
+        if period > MAX_PERIOD_BYTES:
+            yield (
+                "bank_width_bytes",
+                f"{product} must be at most {MAX_PERIOD_BYTES} B"
+                + (" with swizzle" if self.swizzle else "")
+                + f", found {period}",
+            )

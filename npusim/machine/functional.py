@@ -14,7 +14,6 @@ from npusim.core.dtypes import DType, dtype, names
 from npusim.core.errors import IllegalProgram
 from npusim.graph.ir import Graph
 from npusim.graph.ops import operator
-from npusim.hw.machine import Machine
 from npusim.machine.matrix_values import Operands, accumulate, product
 from npusim.machine.memory import Memory, Source
 from npusim.machine.order import emitted
@@ -50,11 +49,11 @@ class Executed:
 class Functional:
     """Executes instructions one by one, in any order that the program allows."""
 
-    def __init__(self, program: Program, machine: Machine, graph: Graph, initial: Source) -> None:
+    def __init__(self, program: Program, graph: Graph, initial: Source) -> None:
         self._program = program
         self._graph = graph
         self._dtypes = [dtype(name) for name in names()]
-        self.memory = Memory(program, machine, initial)
+        self.memory = Memory(program, initial)
         self._operands = Operands(program, self.memory)
         self._rows: dict[int, Ints] = {}
         self._taps = _taps_after(program)

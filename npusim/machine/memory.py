@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from npusim.core import host_memory
 from npusim.core.dtypes import dtype, names
 from npusim.core.errors import IllegalProgram
-from npusim.hw.machine import Machine
 from npusim.program.accesses import accesses
 from npusim.program.kinds import Space
 from npusim.program.origin import describe
@@ -26,16 +26,18 @@ from npusim.program.program import Program
 Array = NDArray[Any]
 Source = Callable[[str], Array]
 _POISON = 0xFF
+#: Where each buffer has an array of its own.
+_OWN_STORES = (int(Space.DRAM), int(Space.TAP))
 
 
 class Memory:
     """State of all memories while a program runs; regions are read and written by number."""
 
-    def __init__(self, program: Program, machine: Machine, initial: Source) -> None:
+    def __init__(self, program: Program, initial: Source) -> None:
         self._program = program
         self._initial = initial
         self._dtypes = [dtype(name) for name in names()]
-        self._stores = _stores(program, machine)
+        self._stores = _stores(program)
         self._at_home = _residents(program)
         self._changes = _changed(program)
         self._whole = np.zeros(len(program.buffers), np.bool_)
@@ -138,7 +140,7 @@ class Memory:
         return self._dtypes[int(self._program.buffers.dtype[buffer])].itemsize
 
     def _own_store(self, buffer: int) -> bool:
-        return int(self._program.buffers.space[buffer]) in (Space.DRAM, Space.TAP)
+        return int(self._program.buffers.space[buffer]) in _OWN_STORES
 
     def _store_of(self, buffer: int) -> tuple[int, int]:
         space = int(self._program.buffers.space[buffer])
@@ -236,18 +238,21 @@ class Memory:
         )
 
 
-def _stores(program: Program, machine: Machine) -> dict[tuple[int, int], Array]:
+def _stores(program: Program) -> dict[tuple[int, int], Array]:
     """One array of bytes per on-chip memory, poisoned buffer by buffer when those are touched.
 
-    DRAM buffers and taps get theirs when they are touched.
+    DRAM buffers and taps get theirs when they are touched. Raises InputError if this computer
+    cannot hold them all.
     """
-    core = machine.core
-    shared = machine.shared_sram.size_bytes if machine.shared_sram else 0
-    stores: dict[tuple[int, int], Array] = {(int(Space.SHARED), -1): np.empty(shared, np.uint8)}
-    for number in range(program.cores):
-        stores[int(Space.SRAM), number] = np.empty(core.sram.size_bytes, np.uint8)
-        stores[int(Space.ACC), number] = np.empty(core.accumulators.size_bytes, np.uint8)
-    return stores
+    buffers, used = program.buffers, dict[tuple[int, int], int]()
+    ends = (buffers.offset + buffers.size_bytes).tolist()
+    for space, core, end in zip(buffers.space.tolist(), buffers.core.tolist(), ends, strict=True):
+        if space not in _OWN_STORES:
+            used[space, core] = max(used.get((space, core), 0), end)
+    alone = int(buffers.size_bytes[np.isin(buffers.space, _OWN_STORES)].sum())
+    hints = ("--timing-only holds none", "smaller sizes (--set) have fewer")
+    host_memory.require(sum(used.values()) + alone, "computing all values", *hints)
+    return {store: np.empty(max(size, 1), np.uint8) for store, size in used.items()}
 
 
 def _changed(program: Program) -> NDArray[np.bool_]:

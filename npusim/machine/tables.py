@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from npusim.core import host_memory
 from npusim.hw.machine import Machine
 from npusim.machine import state
 from npusim.machine.cache.params import lines_of_request
@@ -13,6 +14,9 @@ from npusim.machine.order import stream_rows
 from npusim.machine.state import Tables
 from npusim.machine.units import Costs
 from npusim.program.program import Edges, Ints, Program
+
+#: What makes a run of fewer requests.
+_FEWER = ("smaller sizes (--set), or a larger core.dma.request_bytes, make fewer",)
 
 
 def pieces_in_flight(streams: int, machine: Machine) -> int:
@@ -59,6 +63,8 @@ def tables_of(
     late = machine.dram.model == "detailed"  # nobody else needs the tables of what is under way
     pieces = pieces_in_flight(len(program.streams), machine) if late else 0
     requests = int(walk.requests(machine.core.dma.request_bytes).sum())
+    segments = per_request * requests + 3 * len(walk.table) + 1
+    host_memory.require(8 * state.G_WIDTH * segments, f"timing {requests:,} requests", *_FEWER)
     return Tables(
         work=work,
         users=users,
@@ -69,9 +75,7 @@ def tables_of(
         streams=streams,
         cores=cores,
         rings=np.zeros((len(program.streams), outstanding), np.int64),
-        segments=np.empty(
-            (per_request * requests + 3 * len(walk.table) + 1, state.G_WIDTH), np.int64
-        ),
+        segments=np.empty((segments, state.G_WIDTH), np.int64),
         flying=np.zeros((late * len(program.streams) * outstanding, state.F_WIDTH), np.int64),
         agenda=np.full(machine.dram.channels, state.UNKNOWN, np.int64),
         done=np.empty((pieces, 2), np.int64),

@@ -102,6 +102,19 @@ def test_internal_error_is_one_line_and_a_saved_traceback(npusim, monkeypatch):
     assert text.startswith("npusim list\nTraceback") and "ZeroDivisionError" in text
 
 
+def test_memory_that_does_not_suffice_is_no_internal_error(npusim, monkeypatch):
+    def ask() -> int:
+        raise MemoryError("Unable to allocate 4.00 PiB for an array")
+
+    monkeypatch.setattr("npusim.cli.listing.list_catalogue", ask)
+    done = npusim("list")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[0] == (
+        "error: the memory of this computer does not suffice: "
+        "Unable to allocate 4.00 PiB for an array"
+    )
+
+
 def test_internal_error_prints_its_traceback_if_asked(npusim, monkeypatch):
     monkeypatch.setenv("NPUSIM_TRACEBACK", "1")
     monkeypatch.setattr("npusim.cli.listing.list_catalogue", lambda: 1 / 0)

@@ -48,6 +48,17 @@ def test_queues_are_as_many_as_the_engine_can_number(npu):
         npu("core.dma.queues=7", "cores=1000")
 
 
+def test_requests_and_banks_are_as_many_as_their_state_can_be_kept_of(npu):
+    """16 queues x 65536 of them; 16 channels of 2 pseudo-channels with 2^15 banks each."""
+    assert npu("core.dma.outstanding_requests=65536").requests_in_flight == 1 << 20
+    with pytest.raises(InputError, match="outstanding_requests: at most 4194304 requests"):
+        npu("core.dma.outstanding_requests=65536", "cores=64")
+    more = ("dram.bank_groups=64", "dram.interleave_bytes=4 KiB", "dram.size_bytes=1 TiB")
+    assert npu(*more, "dram.banks_per_group=512").dram.banks_per_group == 512
+    with pytest.raises(InputError, match="at most 1048576 banks, found 2097152"):
+        npu(*more, "dram.banks_per_group=1024")
+
+
 def test_machine_is_frozen_and_hashes_by_content(npu_a):
     with pytest.raises(ValidationError, match="frozen"):
         npu_a.cores = 8

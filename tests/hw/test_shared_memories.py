@@ -61,12 +61,18 @@ def test_shared_sram_that_cannot_be(refused, more, error):
          "core.dma.request_bytes: must be whole sectors of the cache of 1024 B, found 512"),
         ("replacement: fifo", "cache.replacement: unknown choice 'fifo'"),
         ("seed: -1", "cache.seed: must be at least 0"),
+        ("mshr_entries: 65536, slices: 32", "cache.mshr_entries: must be at most 32768 in each of"),
         ("mshr_entries: 0", "cache.mshr_entries: must be greater than 0"),
     ],
 )  # fmt: skip
 def test_caches_that_cannot_be(refused, more, error):
     block = CACHE.replace(", mshr_entries: 16", "") if "mshr" in more else CACHE
     assert error in refused(f"{block}, {more}")
+
+
+def test_no_cache_has_more_lines_than_can_be_kept(refused):
+    large = CACHE.replace("64 KiB", "3 GiB")
+    assert "cache.size_bytes: must be at most 16777216 lines of 128 B" in refused(large)
 
 
 def test_the_gpu_of_the_catalogue_has_the_published_peaks():

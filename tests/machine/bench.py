@@ -178,7 +178,7 @@ class Bench:
         """Run on data: `values` by tensor, in the order emitted or in a random one."""
         program, given = self.program(), values or {}
         functional = Functional(
-            program, self.machine, graph or Graph("none", {}, (), (), ()), lambda name: given[name]
+            program, graph or Graph("none", {}, (), (), ()), lambda name: given[name]
         )
         return functional.run(None if order is None else shuffled(program, order))
 

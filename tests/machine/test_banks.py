@@ -110,6 +110,8 @@ def test_a_swizzle_turns_each_row_of_banks_differently(npu, rig):
     [
         ("interleave_words=3", "multiple of banks x bank_width_bytes x interleave_words = 6144 B"),
         ("ports=two", "single"),
+        ("banks=8192", "must be at most 4096, found 8192"),
+        ("interleave_words=32768", "must be at most 1048576 B, found 2097152"),
     ],
 )
 def test_what_no_scratchpad_can_be_is_refused(npu, field, text):
@@ -120,6 +122,12 @@ def test_what_no_scratchpad_can_be_is_refused(npu, field, text):
 def test_a_swizzle_needs_a_power_of_two(npu):
     with pytest.raises(InputError, match="needs a power of two of banks, found 24"):
         npu("core.sram.banks=24", "core.sram.size_bytes=3 MiB", "core.sram.swizzle=true")
+
+
+def test_a_swizzle_repeats_within_a_mebibyte(npu):
+    assert npu("core.sram.banks=128", "core.sram.swizzle=true").core.sram.banks == 128
+    with pytest.raises(InputError, match="banks x banks must be at most 1048576 B with swizzle"):
+        npu("core.sram.banks=256", "core.sram.swizzle=true")
 
 
 GEOMETRIES = st.builds(

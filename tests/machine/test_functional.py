@@ -215,7 +215,7 @@ def test_progress_is_told_now_and_then(bench):
     program = b.program()
     told = []
     values = {f"x{n}": arange(4) for n in range(600)}
-    functional = Functional(program, b.machine, split_graph(), lambda name: values[name])
+    functional = Functional(program, split_graph(), lambda name: values[name])
     functional.run(progress=lambda done, total: told.append((done, total)))
     assert told == [(0, 600), (256, 600), (512, 600)]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npusim.core.errors import IllegalProgram
+from npusim.core import host_memory
+from npusim.core.errors import IllegalProgram, InputError
 from npusim.machine.memory import Memory
 from npusim.program.kinds import LOOPS, Space
 from npusim.program.program import Layer
@@ -15,7 +16,7 @@ X, Y = ("source", 0), ("source", 1)
 
 def memory_of(b, values=None):
     given = values or {}
-    return Memory(b.program(), b.machine, lambda name: given[name])
+    return Memory(b.program(), lambda name: given[name])
 
 
 @pytest.mark.parametrize("kind", ["fp32", "bf16", "fp16", "fp8e4m3", "fp8e5m2"])
@@ -82,7 +83,7 @@ def test_initial_values_are_fetched_when_something_first_reads_them(bench):
         asked.append(name)
         return np.full(4, 7, np.float32)
 
-    memory = Memory(b.program(), b.machine, values)
+    memory = Memory(b.program(), values)
     assert asked == []
     assert memory.read(used, 0).tolist() == [[[[[7, 7, 7, 7]]]]]
     assert memory.read(used, 0).sum() == 28
@@ -234,3 +235,15 @@ def test_memories_of_other_cores_and_kinds_do_not_overlap(bench):
         memory.view(tile)[...] = number
         memory.wrote(tile)
     assert [float(memory.read(tile, 0).mean()) for tile in tiles] == [0, 1, 2, 3]
+
+
+def test_a_scratchpad_takes_memory_as_far_as_it_is_used(bench, monkeypatch):
+    """64 fp32 behind 1 KiB, and 64 in DRAM: 1.5 KiB of a scratchpad that no computer could hold."""
+    b = bench("core.sram.size_bytes=64 TiB")
+    tile = b.tile(Space.SRAM, 0, (64,), "fp32", at=1024)
+    b.tile(Space.DRAM, -1, (64,), "fp32")
+    monkeypatch.setattr(host_memory, "available_bytes", lambda: 1024 + 2 * 256)
+    assert np.isnan(memory_of(b).values(tile, (64,))).all()
+    monkeypatch.setattr(host_memory, "available_bytes", lambda: 1024 + 2 * 256 - 1)
+    with pytest.raises(InputError, match="computing all values needs 1.5 KiB of memory or more"):
+        memory_of(b)

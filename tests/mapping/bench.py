@@ -177,7 +177,7 @@ class Bench:
             assert tensor.recipe is not None
             return realize(tensor.recipe, tensor.shape, tensor.dtype, seed, name)
 
-        reader = Functional(program, self.machine, graph, initial)
+        reader = Functional(program, graph, initial)
         return reader.run(None if order is None else shuffled(program, order))
 
     def validated(

@@ -72,7 +72,7 @@ class Stage:
         """Execute on data, in the order emitted or a random one."""
         program = self.finish()
         reader = Functional(
-            program, self.machine, Graph("none", {}, (), (), ()),
+            program, Graph("none", {}, (), (), ()),
             lambda name: np.asarray(values[name]),
         )  # fmt: skip
         done = reader.run(None if order is None else shuffled(program, order))

@@ -69,7 +69,7 @@ def test_programs_are_legal_and_compute_what_the_graph_says(samples, npu):
     draw = np.random.Generator(np.random.Philox(key=6))
     x, y = (draw.integers(-5, 6, (8, 16)).astype(np.float32) for _ in range(2))
     for order in (None, 1, 2):
-        reader = Functional(program, npu(), graph, {"x": x, "y": y}.__getitem__)
+        reader = Functional(program, graph, {"x": x, "y": y}.__getitem__)
         done = reader.run(None if order is None else shuffled(program, order))
         assert np.array_equal(done.value("out", (8, 16)), -(np.maximum(x + y, 0) ** 2))
 

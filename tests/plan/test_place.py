@@ -59,7 +59,7 @@ def test_a_view_is_its_source_s_bytes(samples, npu):
     buffers = {name: int(program.regions.buffer[program.tensors[name]])
                for name in ("x", "seen", "twice")}  # fmt: skip
     assert len(set(buffers.values())) == 1
-    reader = Functional(program, npu(), graph, lambda name: np.arange(32, dtype=np.float32)
+    reader = Functional(program, graph, lambda name: np.arange(32, dtype=np.float32)
                         .reshape(4, 8) if name == "x" else np.array([2, 16]))  # fmt: skip
     done = reader.run()
     assert done.value("seen", (2, 16))[1, 0] == 16
@@ -104,7 +104,7 @@ def test_values_of_a_cache_in_place(samples, npu):
         name: draw.normal(size=graph.tensors[name].shape).astype(np.float32)
         for name in graph.inputs
     }
-    done = Functional(program, npu(), graph, values.__getitem__).run()
+    done = Functional(program, graph, values.__getitem__).run()
     expected = np.concatenate([values["pk"], values["k"]], axis=2)
     assert np.array_equal(done.value("nk", expected.shape), expected)
     assert np.array_equal(done.value("pk", (1, 2, 5, 4)), values["pk"])
@@ -140,7 +140,7 @@ def test_a_tensor_inside_a_fused_group_has_no_place(samples, npu):
     tap = int(program.regions.buffer[program.taps["sum"]])
     assert program.buffers.space[tap] == Space.TAP
     values = {name: np.full((8, 16), -1.5).astype(graph.tensors[name].dtype.numpy) for name in "xy"}
-    done = Functional(program, npu(), graph, values.__getitem__).run()
+    done = Functional(program, graph, values.__getitem__).run()
     assert (done.memory.values(program.taps["sum"], (8, 16)) == -3).all()
     assert (done.value("act", (8, 16)).astype(np.float32) == 0).all()
 

@@ -113,7 +113,7 @@ def s_values(program, s):
     from npusim.machine.functional import Functional
 
     reader = Functional(
-        program, s.machine, Graph("none", {}, (), (), ()), lambda name: arange(2, 8)
+        program, Graph("none", {}, (), (), ()), lambda name: arange(2, 8)
     )  # fmt: skip
     return reader.run().value("y", (2, 8))
 
