@@ -21,6 +21,8 @@ _HOME = {
     "DType": "npusim.core.dtypes",
     "dtype": "npusim.core.dtypes",
     "InputError": "npusim.core.errors",
+    "Between": "npusim.core.sizes",
+    "Size": "npusim.core.sizes",
     "Along": "npusim.plan.grid",
     "Axis": "npusim.plan.axis",
     "Buffer": "npusim.plan.tile",

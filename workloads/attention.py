@@ -1,21 +1,23 @@
 """One attention over all heads, packed as [batch, seq, heads x head_dim]."""
 
-from npusim import Graph, GraphBuilder, InputError
+from typing import Annotated, Literal
+
+from npusim import Between, Graph, GraphBuilder, InputError, Size
 
 
 def attention(
     *,
-    batch: int = 1,
-    heads: int = 32,
-    kv_heads: int = 8,
-    seq: int = 512,
-    past: int = 0,
-    head_dim: int = 128,
-    causal: int = 1,
+    batch: Size = 1,
+    heads: Size = 32,
+    kv_heads: Size = 8,
+    seq: Size = 512,
+    past: Annotated[int, Between(0)] = 0,
+    head_dim: Size = 128,
+    causal: Literal[0, 1] = 1,
     dtype: str = "bf16",
 ) -> Graph:
     """`seq` queries over `past` + `seq` keys; Llama-3-8B's heads by default."""
-    if kv_heads < 1 or heads % kv_heads:
+    if heads % kv_heads:
         raise InputError(f"attention: {heads=} is no multiple of {kv_heads=}")
     sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "seq": seq, "past": past}
     sizes |= {"head_dim": head_dim, "causal": causal, "dtype": dtype}

@@ -1,24 +1,26 @@
 """One two-dimensional convolution."""
 
-from npusim import Graph, GraphBuilder, InputError, Normal
+from typing import Annotated
+
+from npusim import Between, Graph, GraphBuilder, InputError, Normal, Size
 
 
 def conv(
     *,
-    channels: int = 64,
-    filters: int = 64,
-    height: int = 56,
-    width: int = 56,
-    kernel: int = 3,
-    stride: int = 1,
-    pad: int = 1,
-    dilation: int = 1,
-    groups: int = 1,
-    batch: int = 1,
+    channels: Size = 64,
+    filters: Size = 64,
+    height: Size = 56,
+    width: Size = 56,
+    kernel: Size = 3,
+    stride: Size = 1,
+    pad: Annotated[int, Between(0)] = 1,
+    dilation: Size = 1,
+    groups: Size = 1,
+    batch: Size = 1,
     dtype: str = "bf16",
 ) -> Graph:
     """A square kernel over [batch, channels, height, width]; the default is a ResNet-50 layer."""
-    if groups < 1 or channels % groups or filters % groups:
+    if channels % groups or filters % groups:
         raise InputError(f"conv: groups={groups} must divide {channels=} and {filters=}")
     sizes = {"channels": channels, "filters": filters, "height": height, "width": width}
     sizes |= {"kernel": kernel, "stride": stride, "pad": pad, "dilation": dilation}

@@ -1,14 +1,14 @@
 """A small residual convolution net: strided, depthwise and pointwise convolutions, pools."""
 
-from npusim import Graph, GraphBuilder, InputError, Normal
+from npusim import Graph, GraphBuilder, InputError, Normal, Size
 from npusim.graph import qdq
 
 
 def conv_block(
     *,
-    batch: int = 1,
-    image: int = 224,
-    channels: int = 64,
+    batch: Size = 1,
+    image: Size = 224,
+    channels: Size = 64,
     dtype: str = "fp32",
     zero_point: int = 0,
 ) -> Graph:

@@ -1,13 +1,13 @@
 """One element-wise operator on matrices."""
 
-from npusim import Graph, GraphBuilder, InputError
+from npusim import Graph, GraphBuilder, InputError, Size
 
 _UNARY = ("Abs", "Cos", "Erf", "Exp", "Gelu", "HardSwish", "Neg", "Relu", "Sigmoid", "Sin", "Tanh")
 _BINARY = ("Add", "Div", "Max", "Min", "Mul", "Sub", "SwiGLU")
 
 
 def elementwise(
-    *, op: str = "Add", rows: int = 4096, columns: int = 4096, dtype: str = "bf16"
+    *, op: str = "Add", rows: Size = 4096, columns: Size = 4096, dtype: str = "bf16"
 ) -> Graph:
     """`op` on one or two [rows, columns] matrices, as it takes."""
     if op not in _UNARY + _BINARY:

@@ -1,9 +1,9 @@
 """One layer normalization over the rows of a matrix."""
 
-from npusim import Graph, GraphBuilder, Normal
+from npusim import Graph, GraphBuilder, Normal, Size
 
 
-def layernorm(*, rows: int = 4096, columns: int = 4096, dtype: str = "bf16") -> Graph:
+def layernorm(*, rows: Size = 4096, columns: Size = 4096, dtype: str = "bf16") -> Graph:
     """Each of `rows` rows of `columns` elements, with scale and bias."""
     g = GraphBuilder("layernorm", {"rows": rows, "columns": columns, "dtype": dtype})
     x = g.input("x", (rows, columns), dtype)

@@ -1,23 +1,25 @@
 """One decoder layer of Llama-3-8B: RMSNorm, GQA with rotary positions, SwiGLU."""
 
+from typing import Annotated, Literal
+
 import numpy as np
 
-from npusim import Computed, Graph, GraphBuilder, InputError, Normal
+from npusim import Between, Computed, Graph, GraphBuilder, InputError, Normal, Size
 
 
 def llama_block(
     *,
-    seq: int = 512,
-    batch: int = 1,
-    hidden: int = 4096,
-    heads: int = 32,
-    kv_heads: int = 8,
-    head_dim: int = 128,
-    ffn: int = 14336,
+    seq: Size = 512,
+    batch: Size = 1,
+    hidden: Size = 4096,
+    heads: Size = 32,
+    kv_heads: Size = 8,
+    head_dim: Size = 128,
+    ffn: Size = 14336,
     phase: str = "prefill",
-    past: int = 0,
-    cache: int = 0,
-    rope_theta: float = 500000.0,
+    past: Annotated[int, Between(0)] = 0,
+    cache: Literal[0, 1] = 0,
+    rope_theta: Annotated[float, Between(1)] = 500000.0,
     dtype: str = "bf16",
 ) -> Graph:
     """A layer over `seq` new tokens behind `past` cached ones (arXiv 2407.21783, table 3).
@@ -56,7 +58,7 @@ def _lengths(phase: str, seq: int, past: int) -> tuple[int, int]:
 
 
 def _consistent(heads: int, kv_heads: int, head_dim: int) -> None:
-    if kv_heads < 1 or heads % kv_heads:
+    if heads % kv_heads:
         raise InputError(f"llama_block: heads={heads} is no multiple of kv_heads={kv_heads}")
     if head_dim % 2:
         raise InputError(f"llama_block: head_dim={head_dim} must be even to rotate pairs")
@@ -64,8 +66,7 @@ def _consistent(heads: int, kv_heads: int, head_dim: int) -> None:
 
 def _project(g: GraphBuilder, name: str, x: str, columns: int) -> str:
     rows, dtype = g.tensor(x).shape[-1], g.tensor(x).dtype
-    scale = rows**-0.5 if rows else 1.0
-    weight = g.weight(f"{name}.weight", (rows, columns), dtype, Normal(scale))
+    weight = g.weight(f"{name}.weight", (rows, columns), dtype, Normal(rows**-0.5))
     return g.add("MatMul", x, weight, name=name)
 
 

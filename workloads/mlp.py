@@ -1,16 +1,18 @@
 """A multilayer perceptron: MatMul, Add and Relu per layer."""
 
-from npusim import Graph, GraphBuilder, InputError, Normal
+from typing import Annotated
+
+from npusim import Between, Graph, GraphBuilder, InputError, Normal, Size
 from npusim.graph import qdq
 
 
 def mlp(
     *,
-    batch: int = 128,
-    inputs: int = 784,
-    hidden: int = 1024,
-    outputs: int = 10,
-    layers: int = 3,
+    batch: Size = 128,
+    inputs: Size = 784,
+    hidden: Size = 1024,
+    outputs: Size = 10,
+    layers: Annotated[int, Between(1, 1000)] = 3,
     dtype: str = "bf16",
     zero_point: int = 0,
 ) -> Graph:
@@ -19,8 +21,6 @@ def mlp(
     dtype=int8 gives the quantized model with fp32 input and output; its activations have the
     given zero point.
     """
-    if layers < 1:
-        raise InputError(f"mlp: layers={layers}; at least 1")
     sizes = {"batch": batch, "inputs": inputs, "hidden": hidden, "outputs": outputs}
     sizes |= {"layers": layers, "dtype": dtype, "zero_point": zero_point}
     widths = [inputs, *[hidden] * (layers - 1), outputs]

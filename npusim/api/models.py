@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from npusim.core.arguments import call_sized
-from npusim.core.catalog import find_file
+from npusim.core.arguments import FLAG, call_sized, sizes_place
+from npusim.core.catalog import find_file, folder
 from npusim.core.errors import InputError, Place, Problem
 from npusim.core.modules import load_module
 from npusim.graph.ir import Graph
@@ -29,7 +30,7 @@ def load_model(text: str, sizes: Mapping[str, str]) -> tuple[Graph, list[str]]:
         return load_onnx(found.path, sizes), notes
     module = load_module(found.path)
     build = _model_function(module, found.path)
-    graph: Any = call_sized(build, sizes, found.path.resolve())
+    graph = _built(build, sizes, found.path.resolve())
     if not isinstance(graph, Graph):
         message = f"{build.__name__} returned a {type(graph).__name__}, not a Graph"
         raise InputError(Problem(message, Place(str(found.path))))
@@ -37,6 +38,26 @@ def load_model(text: str, sizes: Mapping[str, str]) -> tuple[Graph, list[str]]:
         message = f"{build.__name__} names tensors that its graph lacks: {', '.join(missing)}"
         raise InputError(Problem(message, Place(str(found.path))))
     return graph, notes
+
+
+def _built(build: Callable[..., Any], sizes: Mapping[str, str], path: Path) -> Any:
+    """What the function makes of the sizes; where the catalogue's refuses them, they are at fault.
+
+    A mistake in a file of the user's keeps its line there.
+    """
+    try:
+        return call_sized(build, sizes, path)
+    except InputError as error:
+        if not (sizes and path.is_relative_to(folder("workloads"))):
+            raise
+        place = sizes_place(sizes)
+        raise InputError(*(_at(place, problem) for problem in error.problems)) from error
+
+
+def _at(place: Place, problem: Problem) -> Problem:
+    """The problem at the flag, unless it points there already."""
+    placed = problem.place is not None and problem.place.file == FLAG
+    return problem if placed else replace(problem, place=place)
 
 
 def _model_function(module: ModuleType, path: Path) -> Callable[..., Any]:

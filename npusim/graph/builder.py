@@ -121,7 +121,8 @@ class GraphBuilder:
         if any(size < 0 for size in sizes):
             raise InputError(Problem(f"tensor {name!r} has the shape {list(sizes)}"))
         if prod(sizes) > MAX_ELEMENTS:
-            raise InputError(Problem(f"tensor {name!r} of shape {list(sizes)} is too large"))
+            message = f"tensor {name!r} of shape {list(sizes)} is too large"
+            raise InputError(Problem(message, hints=(f"allowed: {MAX_ELEMENTS:,} elements",)))
         if isinstance(recipe, Given) and recipe.values.size != prod(sizes):
             given = list(recipe.values.shape)
             raise InputError(Problem(f"tensor {name!r} of shape {list(sizes)} is given {given}"))

@@ -59,6 +59,36 @@ def test_file_that_makes_no_model(file, text, message):
     assert str(error.value).startswith(str(path))
 
 
+BOUNDED = """
+from npusim import Graph, GraphBuilder, InputError, Size
+
+def own(*, rows: Size = 4, columns: int = 8) -> Graph:
+    if columns > rows:
+        raise InputError(f"{columns=} exceed {rows=}")
+    g = GraphBuilder("own")
+    return g.build(g.add("Relu", g.input("x", (rows, columns), "fp32"), name="relu"))
+"""
+
+
+def test_a_file_of_the_users_bounds_its_sizes_and_keeps_its_line(file):
+    """What the flag alone can say points there, what the file finds points into the file."""
+    path = file("own.py", BOUNDED)
+    with pytest.raises(InputError, match=r"^--set: rows: must be at least 1, found 0\n"):
+        load_model(str(path), {"rows": "0"})
+    with pytest.raises(InputError, match=r"tensor 'x' has the shape \[4, -1\]") as error:
+        load_model(str(path), {"columns": "-1"})
+    assert str(error.value).startswith(f"{path}:8: ")
+
+
+def test_sizes_that_the_catalogue_refuses_together_are_shown_together():
+    with pytest.raises(InputError) as error:
+        load_model("llama_block", {"heads": "6", "kv_heads": "4"})
+    assert str(error.value).splitlines() == [
+        "--set: llama_block: heads=6 is no multiple of kv_heads=4",
+        "    heads=6 kv_heads=4",
+    ]
+
+
 def test_unknown_name_and_size_name_the_nearest():
     with pytest.raises(InputError, match="nearest: llama_block"):
         load_model("lama_block", {})

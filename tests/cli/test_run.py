@@ -113,8 +113,16 @@ def test_failed_check_ends_a_stopped_run_with_1(npusim, file):
         (("--hw", "no/such.yaml"), 2, "error: no/such.yaml: no such file"),
         (("--plan", "no_such"), 2, "error: the catalogue has no plan 'no_such'"),
         (("--set", "m"), 2, "error: --set: expected KEY=VALUE, found 'm'"),
-        (("--set", "rows=3"), 2, "error: matmul has no size 'rows'"),
-        (("--set", "m=many"), 2, "error: size m: expected a whole number, found 'many'"),
+        (("--set", "rows=3"), 2, "error: --set: matmul has no size 'rows'\n    rows=3\n    ^\n"),
+        (("--set", "m=many"), 2, "error: --set: m: expected a whole number, found 'many'\n"),
+        (
+            ("--set", "batch=0"),
+            2,
+            "error: --set: batch: must be at least 1, found 0\n    batch=0",
+        ),
+        (("--set", "m=-1"), 2, "error: --set: m: must be at least 1, found -1\n"),
+        (("--set", f"m={1 << 40}"), 2, "error: --set: tensor 'a' of shape [1099511627776, 2048]"),
+        (("--set", f"m={10**30}"), 2, "error: --set: m: must be at most 281474976710656, found"),
         (("--hw-set", "cores=x"), 2, "error: --hw-set:"),
         (("--hw-set", "coers=2"), 2, "nearest: cores"),
         (("--input", "aa=ones"), 2, "error: --input: matmul has no input 'aa'"),
@@ -135,11 +143,20 @@ def test_bad_input_is_one_error_and_leaves_nothing(npusim, tmp_path, file, argv,
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
+def test_values_that_this_computer_cannot_hold_are_told_before(npusim, monkeypatch):
+    """Three matrices of 64, 96 and 128 in bf16, and their tiles on the chip."""
+    monkeypatch.setattr("npusim.core.host_memory.available_bytes", lambda: 1 << 10)
+    done = npusim("run", *SMALL)
+    assert (done.code, done.out) == (2, "")
+    assert "error: computing all values needs " in done.err
+    assert "--timing-only" in done.err
+
+
 def test_all_problems_at_once(npusim):
     done = npusim("run", "--model", "matmul", "--set", "rows=3", "--set", "cols=4")
     assert [line for line in done.err.splitlines() if line.startswith("error: ")] == [
-        "error: matmul has no size 'rows'",
-        "error: matmul has no size 'cols'",
+        "error: --set: matmul has no size 'rows'",
+        "error: --set: matmul has no size 'cols'",
     ]
 
 
