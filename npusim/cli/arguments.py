@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from npusim.cli import meant
 from npusim.core.errors import InputError, Place, Problem, choose_from, nearest
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", re.S)
@@ -30,6 +31,8 @@ class Parser(argparse.ArgumentParser):
             flag, found = choice[1], choice[2]
             allowed = re.findall(r"'([^']*)'", choice[3])
             hints = choose_from(found, allowed)
+            if flag == "WHAT":  # a name where its kind is wanted
+                hints = (*hints, *meant.show(found))
             raise InputError(Problem(f"unknown {found!r}", Place(flag), hints))
         value = _VALUE.fullmatch(message)
         if value:
@@ -42,7 +45,9 @@ class Parser(argparse.ArgumentParser):
         for extra in extras:
             flag = extra.partition("=")[0]
             if not flag.startswith("-"):
-                problems.append(Problem(f"{self.prog}: unexpected argument {extra!r}"))
+                hints = meant.command(self.prog, extra, flags)
+                text = f"{self.prog}: unexpected argument {extra!r}"
+                problems.append(Problem(text, hints=hints))
                 continue
             near = nearest(flag, flags)
             hints = (*((f"nearest: {near}",) if near else ()), f"see {self.prog} --help")

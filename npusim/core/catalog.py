@@ -84,11 +84,11 @@ def _shipped(kind: Kind, name: str, suffixes: Sequence[str]) -> Path | None:
 
 
 def _catalogue_hints(kind: Kind, name: str) -> tuple[str, ...]:
-    names = [path.stem for path in _files(kind)]
-    near = nearest(name, names)
+    known = names(kind)
+    near = nearest(name, known)
     return (
         *((f"nearest: {near}",) if near else ()),
-        f"the catalogue has: {', '.join(names) or 'nothing'}",
+        f"the catalogue has: {', '.join(known) or 'nothing'}",
     )
 
 
@@ -101,6 +101,11 @@ def _files(kind: Kind) -> list[Path]:
     """The catalogue's files by name; one that begins with an underscore is for the others' use."""
     suffix = ".yaml" if kind in ("hwconfigs", "dram") else ".py"
     return sorted(p for p in folder(kind).glob(f"*{suffix}") if p.name[0] not in "_.")
+
+
+def names(kind: Kind) -> list[str]:
+    """What the catalogue calls its files of this kind."""
+    return [path.stem for path in _files(kind)]
 
 
 def listing(kind: Kind) -> list[tuple[str, str]]:

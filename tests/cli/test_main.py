@@ -75,7 +75,26 @@ def test_version(npusim):
         (("run", "--modle", "mlp"), "error: npusim run has no flag --modle\n  nearest: --model"),
         (("run", "--mod", "mlp"), "error: npusim run has no flag --mod\n  nearest: "),
         (("run", "--jsn", "--sed=3"), "error: npusim run has no flag --sed\n  nearest: --seed"),
-        (("run", "mlp"), "error: npusim run: unexpected argument 'mlp'"),
+        (("run", "mlp"), "unexpected argument 'mlp'\n  try: npusim run --model mlp\n"),
+        (("run", "own.yaml"), "unexpected argument 'own.yaml'\n  try: npusim run --hw own.yaml\n"),
+        (("run", "zzzz"), "unexpected argument 'zzzz'\n  see npusim run --help\n"),
+        (("show", "hw", "npu_a"), "argument 'npu_a'\n  try: npusim show hw --hw npu_a\n"),
+        (
+            ("show", "hw", "npu_b"),
+            "error: npusim show hw: unexpected argument 'npu_b'\n"
+            "  try: npusim show hw --hw npu_a\n  the catalogue has: gpu_a100_like, npu_a, ",
+        ),
+        (
+            ("show", "hw", "zzzz"),
+            "  see npusim show hw --help\n  the catalogue has: gpu_a",
+        ),
+        (("show", "model", "net.onnx"), "\n  try: npusim show model --model net.onnx\n"),
+        (
+            ("show", "npu_a"),
+            "error: WHAT: unknown 'npu_a'\n  allowed: hw, model, plan, program, result\n"
+            "  try: npusim show hw --hw npu_a\n",
+        ),
+        (("show", "llama_fuse"), "\n  try: npusim show plan --plan llama_fused\n"),
         (("run", "--seed"), "error: --seed: expected one argument"),
         (("list", "--all"), "error: npusim list has no flag --all"),
     ],
