@@ -66,14 +66,18 @@ def quantity(value: float, unit: str) -> str:
 
 
 def _measurements(rows: list[Measurement], title: str) -> Table:
-    columns = (
+    columns = [
         Column("measured", 30),
         Column("value"),
         Column("stated"),
         Column("of it"),
         Column("core-cycles went to", 24, head=True),
-    )
-    return Table(columns, tuple(_measurement(row) for row in rows), title)
+    ]
+    cells = [_measurement(row) for row in rows]
+    if any(row.busy for row in rows):
+        columns.append(Column("what was full", 24, head=True))
+        cells = [(*cell, row.busy) for cell, row in zip(cells, rows, strict=True)]
+    return Table(tuple(columns), tuple(cells), title)
 
 
 def _measurement(row: Measurement) -> tuple[str, ...]:

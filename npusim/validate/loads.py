@@ -57,8 +57,9 @@ def _memories(program: Program, timeline: Timeline, machine: Machine) -> Iterato
     """Seconds of the banks and copy ports of scratchpads, of shared SRAM and of a cache."""
     moved = traffic(program, timeline.costs).sum(axis=(0, 2)).astype(float)
     core, noc = machine.core, machine.noc
-    banks = core.sram.bandwidth_bytes_per_cycle * core.clock_hz * machine.cores
-    yield Load("the scratchpads' banks", moved[Space.SRAM] / banks)
+    if core.sram.ports != "unlimited":
+        banks = core.sram.bandwidth_bytes_per_cycle * core.clock_hz * machine.cores
+        yield Load("the scratchpads' banks", moved[Space.SRAM] / banks)
     copies = dma.walks(program, machine, None).table
     size = region_bytes(program)[program.copies.destination]
     local = sum(

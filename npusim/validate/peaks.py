@@ -57,8 +57,9 @@ def _peaks(machine: Machine) -> Iterator[Stated]:
     yield Stated(PORTS, float(ports), "B/s")
     copies = cores * core.dma.port_bytes_per_cycle * core.clock_hz
     yield Stated(COPIES, float(copies), "B/s")
-    banks = cores * core.sram.bandwidth_bytes_per_cycle * core.clock_hz
-    yield Stated(SCRATCHPADS, float(banks), "B/s")
+    if core.sram.ports != "unlimited":  # then banks are no limit
+        banks = cores * core.sram.bandwidth_bytes_per_cycle * core.clock_hz
+        yield Stated(SCRATCHPADS, float(banks), "B/s")
     for name in core.matrix.rates:
         flops = cores * machine.peak_matrix_flops_per_cycle(name) * core.clock_hz
         yield Stated(matrix_peak(name), flops, "FLOP/s")

@@ -17,7 +17,7 @@ class Measurement(Record):
 
     `peak` names the stated peak that it is held against, null where it is held against none: a
     latency has a stated value, but that is no peak. `limits` are the classes that the core-cycles
-    went to, `busy` is the busiest resource where a peak was not reached.
+    went to, `busy` is the busiest resource where what is stated was not reached.
     """
 
     group: str

@@ -105,14 +105,17 @@ class Rig:
         self.number(name, value_s, "s", stated=stated)
 
     def number(
-        self, name: str, value: float, unit: str, stated: float | None = None, limits: str = ""
-    ) -> None:
-        """A number that is no peak; `stated` stands beside it."""
+        self, name: str, value: float, unit: str, stated: float | None = None,
+        run: Timed | None = None,
+    ) -> None:  # fmt: skip
+        """A number that is no peak; `stated` stands beside it, `run` tells what limits it."""
         share = value / stated if stated else None
+        missed = run is not None and share is not None and share < REACHED
         self.measurements.append(
             Measurement(
                 group=self.group, name=name, value=value, unit=unit, stated=stated, share=share,
-                limits=limits,
+                limits=run.limits() if run else "",
+                busy=run.saturated() if run and missed else "",
             )
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from npusim.validate.rig import Rig
 MACHINES = {
     "npu_a": (),
     "one core": ("cores=1", "dram.channels=4", "dram.size_bytes=8 GiB"),
+    "unlimited ports": ("core.sram.ports=unlimited",),
     "no shared SRAM": ("shared_sram=null",),
     "small": (
         "cores=2", "core.sram.size_bytes=64 KiB", "core.accumulators.size_bytes=1 KiB",

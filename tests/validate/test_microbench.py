@@ -8,7 +8,7 @@ import pytest
 
 from npusim.core.errors import InputError
 from npusim.validate import microbench
-from npusim.validate.peaks import held_against, stated_latency_s
+from npusim.validate.peaks import held_against, stated_latency_s, stated_peaks
 
 GROUPS = microbench.names()
 EVERYWHERE = [(m, g) for m in ("npu_a", "npu_edge", "one core", "small") for g in GROUPS]
@@ -59,6 +59,8 @@ def test_no_measurement_exceeds_what_the_machine_states(probed, machine, group):
     [
         ("npu_edge", "latency", "shared SRAM: npu_edge has none"),
         ("npu_edge", "onchip", "core to core: npu_edge has one core"),
+        ("one core", "scaling", "more cores: npu_a has one core"),
+        ("unlimited ports", "onchip", "additions and copies at once: npu_a has unlimited ports"),
         ("one core", "overheads", "signal to another core: npu_a has one core"),
         ("no shared SRAM", "scaling", "shared SRAM: npu_a has none"),
         ("no shared SRAM", "onchip", "shared SRAM: npu_a has none"),
@@ -218,6 +220,30 @@ def test_a_missed_peak_says_what_was_full(probed):
     assert busy["core to core, each from the next"].startswith("the busiest link between routers")
     assert busy["core to core, each from beside it"].startswith("a core's port out to a network")
     assert busy["scratchpad copy, all cores"] == ""
+
+
+@pytest.mark.parametrize(
+    ("machine", "group", "number", "full"),
+    [
+        # Nothing moves bytes any faster than its operands come: the vector unit never rests.
+        ("npu_a", "vector", "operands of additions, all cores", "a core's vector unit: busy 100 %"),
+        # Half a fold's time is the fill of a short one, at the doubled rate of fp8.
+        ("wormhole_n150", "matrix", "fp8e4m3 product 128 x 64 x 32, all cores",
+         "a core's arrays: busy 100 %"),
+        ("npu_a", "scaling", "DRAM bandwidth, all cores over one",
+         "DRAM's data pins and refreshes: busy 98 %"),
+        # Two requests of each of two queues, of which one stores: Little's law.
+        ("small", "bandwidth", "DRAM read, one core", "the DMA queues: waited for "),
+    ],
+)  # fmt: skip
+def test_what_is_less_than_stated_says_what_was_full(probed, machine, group, number, full):
+    (found,) = (m for m in probed(machine, group).measurements if m.name == number)
+    assert found.share < 0.95 and found.busy.startswith(full)
+
+
+def test_ports_without_end_state_no_peak(npu):
+    assert "scratchpad banks" in stated_peaks(npu())
+    assert "scratchpad banks" not in stated_peaks(npu("core.sram.ports=unlimited"))
 
 
 # ------------------------------------------------------------------ units

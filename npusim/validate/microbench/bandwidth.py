@@ -28,7 +28,7 @@ def measure(rig: Rig) -> None:
         rig.peak(f"DRAM {name}, all cores", moved / run.time_s, DRAM, run, refreshes)
     bench, moved = stream(rig, range(1), NUMBER_BYTES // rig.machine.cores)
     run = bench.timed()
-    rig.number("DRAM read, one core", moved / run.time_s, "B/s", limits=run.limits(),
+    rig.number("DRAM read, one core", moved / run.time_s, "B/s", run=run,
                stated=rig.peaks[PORTS].value / rig.machine.cores)  # fmt: skip
     if rig.machine.noc.grid is not None:
         readers_beside_channels(rig, rig.machine.noc.grid)

@@ -21,7 +21,7 @@ def measure(rig: Rig) -> None:
     rig.latency("DRAM, row closed", run.flight(loads[0]), "DRAM")
     rig.number(f"DRAM, median of {CHAIN} rows in turn", _flight(run, loads), "s")
     rig.number("DRAM, dependent load", run.between(loads[0], loads[-1]) / CHAIN, "s",
-               limits=run.limits())  # fmt: skip
+               run=run)  # fmt: skip
     run, loads = _chain(rig, Space.DRAM, -1, size, 0)
     if rig.machine.cache is None:
         rig.latency("DRAM, row open", _flight(run, loads[1:]), "DRAM, row open")

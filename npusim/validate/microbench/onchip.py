@@ -31,7 +31,7 @@ def measure(rig: Rig) -> None:
         bench, moved = stream(rig, range(1), NUMBER_BYTES // cores, Space.SHARED)
         run = bench.timed()
         rig.number("shared SRAM read, one core", moved / run.time_s, "B/s",
-                   rig.peaks[PORTS].value / cores, run.limits())  # fmt: skip
+                   rig.peaks[PORTS].value / cores, run)  # fmt: skip
     else:
         rig.leave_out("shared SRAM", f"{rig.machine.name} has none")
     if rig.machine.cache is not None:
@@ -69,6 +69,9 @@ def hits(rig: Rig, cache: Cache) -> None:
 
 def together(rig: Rig) -> None:
     """Additions and copies at once, in one scratchpad each: bytes in the time of the additions."""
+    if SCRATCHPADS not in rig.peaks:
+        rig.leave_out("additions and copies at once", f"{rig.machine.name} has unlimited ports")
+        return
     bench, size, cores = rig.bench(), rig.tile_bytes(), rig.machine.cores
     elements = size // 4
     adds: list[int] = []
@@ -105,11 +108,11 @@ def neighbours(rig: Rig) -> None:
     ):
         bench, moved = _fetching(rig, pairs)
         run = bench.timed()
-        rig.number(name, moved / run.time_s, "B/s", ports / cores, run.limits())
+        rig.number(name, moved / run.time_s, "B/s", ports / cores, run)
     bench, moved = _sharing(rig)
     run = bench.timed()
     rig.number("core to core, one to all others at once", moved / run.time_s, "B/s",
-               ports / cores, run.limits())  # fmt: skip
+               ports / cores, run)  # fmt: skip
 
 
 def _fetching_beside(rig: Rig, grid: Grid) -> tuple[Bench, int]:

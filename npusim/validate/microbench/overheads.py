@@ -51,7 +51,7 @@ def descriptors(rig: Rig) -> None:
     starts = np.diff(run.timeline.start[made]) / run.timeline.ticks_per_cycle
     spec = rig.machine.core.dma.descriptor_cycles
     rig.number("descriptor with one request", float(np.median(starts)), "cycles", spec + 1.0,
-               run.limits())  # fmt: skip
+               run)  # fmt: skip
 
 
 def signals(rig: Rig) -> None:

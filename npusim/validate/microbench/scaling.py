@@ -14,6 +14,9 @@ TILES = 12
 
 def measure(rig: Rig) -> None:
     """Each with 1, 2, 4, ... and all cores."""
+    if rig.machine.cores == 1:
+        rig.leave_out("more cores", f"{rig.machine.name} has one core")
+        return
     counts = rig.core_counts()
     for space, peak in ((Space.DRAM, DRAM), (Space.SHARED, SHARED)):
         if space is Space.SHARED and not rig.has_shared():
@@ -27,7 +30,7 @@ def measure(rig: Rig) -> None:
         rig.curve(f"{peak} against cores", "cores that read", peak, {"reads": line}, peak,
                   logarithmic=False)  # fmt: skip
         rig.number(f"{peak}, all cores over one", line[-1].y / line[0].y, "times",
-                   float(counts[-1]))  # fmt: skip
+                   float(counts[-1]), line[-1].run)  # fmt: skip
     with rig.asking("a product fed from DRAM"):
         _products(rig)
 
@@ -38,7 +41,7 @@ def _products(rig: Rig) -> None:
     rig.curve(f"{name} product against cores", "cores that multiply", "sustained", {name: line},
               matrix_peak(name), logarithmic=False)  # fmt: skip
     rig.number(f"{name} product, all cores over one", line[-1].y / line[0].y, "times",
-               float(rig.machine.cores))  # fmt: skip
+               float(rig.machine.cores), line[-1].run)  # fmt: skip
 
 
 def _product(rig: Rig, cores: int, name: str) -> Point:

@@ -30,7 +30,7 @@ def measure(rig: Rig) -> None:
         run = _run(rig, cost, largest, cores)
         done = RUN * largest * cores
         rig.peak(f"vector {cost}, all cores", done / run.time_s, vector_peak(cost), run)
-        if cost == "simple":
+        if cost == "simple" and SCRATCHPADS in rig.peaks:
             moved = 3 * ITEM_BYTES * done
             rig.peak("operands of additions, all cores", moved / run.time_s, SCRATCHPADS, run)
         lines[cost] = _line(rig, cost, largest)
@@ -41,7 +41,7 @@ def measure(rig: Rig) -> None:
     one, two = (_run(rig, slowest, cycles * lanes, 1) for cycles in (1, 2))
     bare = one.cycles(2 * one.time_s - two.time_s) / RUN
     rig.number("vector instruction without elements", bare, "cycles",
-               float(rig.machine.core.vector.start_cycles), one.limits())  # fmt: skip
+               float(rig.machine.core.vector.start_cycles), one)  # fmt: skip
     rig.curve("vector throughput against size", "elements of an instruction",
               "one core's throughput", lines, unit="element/s")  # fmt: skip
 

@@ -48,7 +48,7 @@ def operands(rig: Rig) -> None:
         run = bench.timed()
         took = run.span(made[:5]) - run.span(made[:4])
         rig.number(f"product of {m} rows, stationary operand {label}", run.cycles(took), "cycles",
-                   limits=run.limits())  # fmt: skip
+                   run=run)  # fmt: skip
 
 
 def layers(rig: Rig) -> None:
@@ -75,5 +75,5 @@ def layers(rig: Rig) -> None:
     run = bench.timed()
     spent = account(run.timeline).cycles[0].sum(axis=1)
     first, steady = (float(spent[number]) for number in (1, LAYERS // 2 + 1))
-    rig.number(f"layer of {TILES} products, the first", first, "cycles", limits=run.limits())
-    rig.number(f"layer of {TILES} products, a steady one", steady, "cycles", limits=run.limits())
+    rig.number(f"layer of {TILES} products, the first", first, "cycles", run=run)
+    rig.number(f"layer of {TILES} products, a steady one", steady, "cycles", run=run)
