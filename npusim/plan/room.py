@@ -8,6 +8,7 @@ from math import prod
 from npusim.core.dtypes import DType
 from npusim.core.errors import InputError, Problem
 from npusim.core.units import kib
+from npusim.graph.ir import Graph
 from npusim.hw.machine import Machine
 from npusim.plan.axis import Loops
 from npusim.plan.mistakes import kernel_line, mistake
@@ -21,6 +22,24 @@ from npusim.program.kinds import Space
 TENSOR_ALIGNMENT_BYTES = 4096
 #: Alignment of tiles in the accumulators; in the scratchpad it is a bank's width.
 ACC_ALIGNMENT_BYTES = 64
+
+
+#: What a model that does not fit can do.
+_SMALLER = "smaller sizes (--set), or a larger dram.size_bytes (--hw-set), fit"
+
+
+def check_dram(graph: Graph, machine: Machine) -> None:
+    """InputError for a tensor that can lie nowhere but in DRAM and is larger than all of it.
+
+    Asked before a mapping is looked for, which takes as long as its loops are many.
+    """
+    room = machine.dram.size_bytes
+    for name in (*graph.inputs, *(t.name for t in graph.weights()), *graph.outputs):
+        tensor = graph.tensors[name]
+        size = tensor.size * tensor.dtype.itemsize
+        if size > room:
+            text = f"{name} needs {kib(size)} of dram, {machine.name} has {kib(room)}"
+            raise InputError(Problem(text, hints=(_SMALLER,)))
 
 
 class Room:
@@ -83,10 +102,11 @@ class Room:
         if offset is None or arena is None:
             limit = kib(arena.size_bytes) if arena else "absent on this machine"
             used = kib(arena.used_bytes()) if arena else "0 B"
-            raise InputError(
+            text = (
                 f"{name} needs {kib(size_bytes)} of {space.name.lower()}, which is {limit} "
                 f"({used} in use)"
             )
+            raise InputError(Problem(text, hints=(_SMALLER,) if space is Space.DRAM else ()))
         return self.builder.buffer(space, -1, dtype, offset, size_bytes, name)
 
     def scratch(

@@ -15,6 +15,7 @@ from npusim.plan.hardware import Hardware
 from npusim.plan.kernel import Kernel, Unsuited
 from npusim.plan.language import Plan
 from npusim.plan.operation import Operation
+from npusim.plan.room import check_dram
 from npusim.plan.space import Choice, choose
 
 
@@ -56,6 +57,7 @@ def select(
     sizes outside the plan's bounds and for host fall-backs that are not allowed.
     """
     check_bounds(plan, graph)
+    check_dram(graph, machine)
     hw = Hardware(machine)
     decisions = [_decide(graph, unit, hw, kernels) for unit in units(graph, plan, kernels)]
     hosted = [d for d in decisions if d.how == "host"]

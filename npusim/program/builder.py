@@ -14,11 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from npusim.core import host_memory
 from npusim.core.dtypes import DType, names
+from npusim.core.errors import InputError, Problem
 from npusim.program.assemble import Draft, assemble
 from npusim.program.kinds import LOOPS, RANK, VECTOR_IMMEDIATES, VECTOR_SOURCES, Kind, Space, Unit
 from npusim.program.program import Layer, Program, Stream
 
+#: Of a program, and the bytes of each that are held while it is checked and timed.
+MAX_INSTRUCTIONS, INSTRUCTION_BYTES = 1 << 25, 512
+_FEWER = "smaller sizes (--set) or larger tiles (--plan) make fewer"
 #: Operands of each kind of instruction. A copy: destination, source, index (or -1), the number of
 #: a set of further destinations (0: none). A vector one: expression, destination, sources,
 #: immediates.
@@ -115,10 +120,16 @@ class Builder:
     # ---------------------------------------------------------------- instructions
 
     def emit(self, stream: int, kind: Kind, *operands: int) -> int:
-        """Append one instruction, operands left out being 0; returns its number."""
+        """Append one instruction, operands left out being 0; returns its number.
+
+        Raises InputError for one too many.
+        """
         number, missing = self.count, OPERANDS[kind] - len(operands)
         if missing < 0:
             raise ValueError(f"{kind.name} has {OPERANDS[kind]} operands, not {len(operands)}")
+        if number == MAX_INSTRUCTIONS:
+            text = f"the program has more than {MAX_INSTRUCTIONS:,} instructions"
+            raise InputError(Problem(text, hints=(_FEWER,)))
         self.logs[int(kind)].extend((number, stream, self.point, *operands, *(0,) * missing))
         self.count = number + 1
         return number
@@ -177,7 +188,12 @@ class Builder:
         return np.hstack([placed[:, :2], boxes[placed[:, 2]]])
 
     def finish(self) -> Program:
-        """Freeze: columns, edges from hazards, first and last use of every buffer."""
+        """Freeze: columns, edges from hazards, first and last use of every buffer.
+
+        Raises InputError for more instructions than this computer can hold.
+        """
+        purpose = f"a program of {self.count:,} instructions"
+        host_memory.require(self.count * INSTRUCTION_BYTES, purpose, _FEWER)
         return assemble(
             Draft(
                 cores=self.cores,

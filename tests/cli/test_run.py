@@ -144,8 +144,8 @@ def test_bad_input_is_one_error_and_leaves_nothing(npusim, tmp_path, file, argv,
 
 
 def test_values_that_this_computer_cannot_hold_are_told_before(npusim, monkeypatch):
-    """Three matrices of 64, 96 and 128 in bf16, and their tiles on the chip."""
-    monkeypatch.setattr("npusim.core.host_memory.available_bytes", lambda: 1 << 10)
+    """The three matrices take 52 KiB in bf16, the instructions 10."""
+    monkeypatch.setattr("npusim.core.host_memory.available_bytes", lambda: 1 << 15)
     done = npusim("run", *SMALL)
     assert (done.code, done.out) == (2, "")
     assert "error: computing all values needs " in done.err

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from npusim import Plan, on
+from npusim import GraphBuilder, Plan, on
 from npusim.core.dtypes import dtype
 from npusim.core.errors import BAD_INPUT, InputError
 from npusim.plan.lower import lower
 from npusim.plan.room import TENSOR_ALIGNMENT_BYTES, contiguous
+from npusim.plan.select import select
 from npusim.program.kinds import Space
 
 
@@ -110,6 +111,24 @@ def test_tensors_that_no_memory_holds_are_named(stage, refusal):
         lambda: s.room.tensor("kept", dtype("bf16"), 64, Space.SHARED)
     )  # fmt: skip
     assert "kept needs 64 B of shared, which is absent on this machine" in text
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(1 << 20, True), ((1 << 20) + 1, False)])
+def test_what_dram_cannot_hold_is_told_before_a_mapping_is_looked_for(npu, rows, fits):
+    """Of 1 GiB of DRAM 2^20 rows of 512 bf16 are all; no kernel is given, none is asked."""
+    g = GraphBuilder("big")
+    graph = g.build(g.add("Relu", g.input("x", (rows, 512), "bf16"), name="y"))
+    machine = npu("dram.size_bytes=1 GiB")
+    if fits:
+        (decision,) = select(graph, machine, Plan("p", steps=[]), ())
+        assert decision.how == "host"
+        return
+    with pytest.raises(InputError) as error:
+        select(graph, machine, Plan("p", steps=[]), ())
+    assert str(error.value).splitlines() == [
+        "x needs 1 GiB of dram, npu_a has 1 GiB",
+        "  smaller sizes (--set), or a larger dram.size_bytes (--hw-set), fit",
+    ]
 
 
 def test_strides_of_a_row_major_tensor():

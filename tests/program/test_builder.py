@@ -7,7 +7,8 @@ import pytest
 
 from npusim.core.dtypes import dtype, names
 from npusim.core.errors import InputError
-from npusim.program.builder import Builder
+from npusim.program import builder as built
+from npusim.program.builder import INSTRUCTION_BYTES, Builder
 from npusim.program.kinds import LOOPS, RANK, VECTOR_IMMEDIATES, Kind, Space, Unit
 from npusim.program.program import Stream
 
@@ -165,3 +166,23 @@ def test_every_kind_lands_in_its_table(sketch):
     assert [names()[code] for code in p.regions.dtype[[x, index]]] == ["fp32", "int64"]
     assert dtype("fp32").itemsize * p.regions.elements[x] == p.buffers.size_bytes[0]
     assert p.space_of(np.array([x, a, acc])).tolist() == [Space.DRAM, Space.SRAM, Space.ACC]
+
+
+def test_a_program_that_could_never_be_timed_ends_while_it_is_written(monkeypatch):
+    monkeypatch.setattr(built, "MAX_INSTRUCTIONS", 3)
+    builder = Builder(1, 2)
+    for _ in range(3):
+        builder.emit(0, Kind.MMA, 0, 0, 0)
+    with pytest.raises(InputError, match="the program has more than 3 instructions"):
+        builder.emit(0, Kind.MMA, 0, 0, 0)
+
+
+def test_a_program_that_this_computer_cannot_hold_is_refused(monkeypatch):
+    builder = Builder(1, 2)
+    for _ in range(3):
+        builder.emit(0, Kind.MMA, 0, 0, 0)
+    monkeypatch.setattr(
+        "npusim.core.host_memory.available_bytes", lambda: 3 * INSTRUCTION_BYTES - 1
+    )
+    with pytest.raises(InputError, match="a program of 3 instructions needs 1.5 KiB of memory"):
+        builder.finish()
