@@ -115,17 +115,23 @@ def _check_range(tensor: Tensor, text: str, recipe: Recipe) -> None:
         raise InputError(Problem(message, Place(FLAG)))
     lowest, highest = _limits(tensor.dtype)
     if not lowest <= ends[0] <= ends[1] <= highest:
+        drawn = f"{tensor.dtype} in 64 bits" if tensor.dtype.is_float else tensor.dtype
         message = (
-            f"{tensor.name}={text}: values {ends[0]}..{ends[1]} are outside {tensor.dtype}, "
+            f"{tensor.name}={text}: values {ends[0]}..{ends[1]} are outside {drawn}, "
             f"{lowest:g}..{highest:g}"
         )
         raise InputError(Problem(message, Place(FLAG)))
 
 
-def _limits(dtype: DType) -> tuple[float, float]:
+def _limits(dtype: DType) -> tuple[int, int]:
+    """Whole numbers of a dtype that can be drawn and counted: in 64 bits, whatever it holds."""
     if dtype.is_float:
-        return -dtype.largest, dtype.largest
-    return (-dtype.largest - 1 if dtype.numpy.kind == "i" else 0.0), dtype.largest
+        most = min(int(dtype.largest), np.iinfo(np.int64).max)
+        return -most, most
+    if dtype.name == "bool":
+        return 0, 1
+    held = np.iinfo(np.dtype(dtype.numpy.name))
+    return int(held.min), int(held.max)
 
 
 def _from_file(tensor: Tensor, text: str) -> Given:

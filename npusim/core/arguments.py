@@ -47,7 +47,7 @@ def call_sized(function: Callable[..., T], sizes: Mapping[str, object], file: st
             try:
                 values[name] = value_of(sizes[name], parameters[name].annotation)
             except ValueError as error:
-                problems.append(Problem(f"{name}: {error}", _place(name, sizes, len(name) + 2)))
+                problems.append(Problem(f"{name}: {error}", size_place(name, sizes, len(name) + 2)))
         if problems:
             raise InputError(*problems)
         return function(**values)
@@ -58,7 +58,8 @@ def sizes_place(sizes: Mapping[str, object]) -> Place:
     return Place(FLAG, None, None, " ".join(f"{name}={value}" for name, value in sizes.items()))
 
 
-def _place(name: str, sizes: Mapping[str, object], column: int) -> Place:
+def size_place(name: str, sizes: Mapping[str, object], column: int) -> Place:
+    """One of the sizes as it was given."""
     return Place(FLAG, None, column, f"{name}={sizes[name]}")
 
 
@@ -68,7 +69,7 @@ def _wrong_names(
     unknown = [
         Problem(
             f"{function} has no size {name!r}",
-            _place(name, sizes, 1),
+            size_place(name, sizes, 1),
             choose_from(name, list(parameters)),
         )
         for name in sizes

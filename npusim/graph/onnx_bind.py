@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
 
+from npusim.core.arguments import size_place
 from npusim.core.dtypes import DType
 from npusim.core.errors import InputError, Place, Problem, choose_from
+from npusim.core.sizes import Between, value_of
 from npusim.graph.ir import MAX_ELEMENTS
 from npusim.graph.onnx_types import of_element_type
+
+#: A past may be empty, and so may any other dimension.
+_SIZE = Annotated[int, Between(0, MAX_ELEMENTS)]
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,12 @@ def bind(path: Path, inputs: Sequence[Any], sizes: Mapping[str, object]) -> list
     problems: list[Problem] = []
     known: dict[str, int] = {}
     for name, value in sizes.items():
-        size = _whole(value)
-        if size is None:
-            problems.append(Problem(f"--set {name}={value}: expected a size of 0 or more", place))
-        known[name] = 0 if size is None else size
+        try:
+            known[name] = cast(int, value_of(value, _SIZE))
+        except ValueError as error:
+            known[name] = 0
+            at = size_place(name, sizes, len(name) + 2)
+            problems.append(Problem(f"{name}: {error}", at))
     opened: dict[str, list[str]] = {}
     bound = []
     for value in inputs:
@@ -47,7 +54,11 @@ def bind(path: Path, inputs: Sequence[Any], sizes: Mapping[str, object]) -> list
     problems += [_unbound(name, where, place) for name, where in unbound.items()]
     unknown = [name for name in known if name not in opened]
     problems += [
-        Problem(f"--set {name}: binds no dimension", place, choose_from(name, list(opened)))
+        Problem(
+            f"{name} binds no dimension of {path}",
+            size_place(name, sizes, 1),
+            choose_from(name, list(opened)),
+        )
         for name in unknown
     ]
     if problems:
@@ -82,11 +93,3 @@ def _bound(value: Any, known: Mapping[str, int], opened: dict[str, list[str]]) -
 def _unbound(name: str, where: Sequence[str], place: Place) -> Problem:
     text = f"dimension {name!r} is unbound ({', '.join(where)})"
     return Problem(text, place, (f'bind it with --set "{name}=SIZE"',))
-
-
-def _whole(value: object) -> int | None:
-    try:
-        size = int(str(value))
-    except ValueError:
-        return None
-    return size if 0 <= size <= MAX_ELEMENTS else None

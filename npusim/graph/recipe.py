@@ -110,12 +110,16 @@ def realize(recipe: Recipe, shape: tuple[int, ...], dtype: DType, seed: int, nam
         case Normal():
             return _normal(recipe, shape, dtype, generator(seed, name))
         case Integers():
-            draw = generator(seed, name).integers(recipe.low, recipe.high + 1, prod(shape))
+            wide = _wide(recipe.high)
+            draw = generator(seed, name).integers(
+                recipe.low, recipe.high, prod(shape), dtype=wide, endpoint=True
+            )
             return draw.astype(dtype.numpy).reshape(shape)
         case Filled():
             return np.full(shape, recipe.value).astype(dtype.numpy)
         case Arange():
-            count = np.arange(recipe.start, recipe.start + prod(shape))
+            wide = _wide(recipe.start + prod(shape) - 1)
+            count = wide(recipe.start) + np.arange(prod(shape), dtype=wide)
             return count.astype(dtype.numpy).reshape(shape)
         case Given():
             return np.ascontiguousarray(recipe.values.astype(dtype.numpy)).reshape(shape)
@@ -125,6 +129,11 @@ def realize(recipe: Recipe, shape: tuple[int, ...], dtype: DType, seed: int, nam
                 found, wanted = list(made.shape), list(shape)
                 raise InputError(f"tensor {name!r} of shape {wanted}: its recipe made {found}")
             return np.ascontiguousarray(made.astype(dtype.numpy)).reshape(shape)
+
+
+def _wide(highest: int) -> type[np.int64] | type[np.uint64]:
+    """The integers of 64 bits that reach so far."""
+    return np.uint64 if highest > np.iinfo(np.int64).max else np.int64
 
 
 def _normal(

@@ -90,6 +90,9 @@ def test_files(graph, tmp_path, stored):
         ("small", "arange:-1", "values -1..2 are outside uint8"),
         ("small", "arange:253", "values 253..256 are outside uint8"),
         ("flags", "randint:0:2", "values 0..2 are outside bool"),
+        ("ids", f"randint:0:{2**63}", f"values 0..{2**63} are outside int32"),
+        ("x", f"randint:0:{2**63}", f"values 0..{2**63} are outside bf16 in 64 bits"),
+        ("x", f"arange:{-(10**30)}", "are outside bf16 in 64 bits"),
         ("x", "nowhere.npy", "x=nowhere.npy: cannot be read: No such file or directory"),
     ],
 )

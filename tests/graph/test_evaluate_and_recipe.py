@@ -36,6 +36,12 @@ def test_recipes():
     assert values.dtype == np.int8 and set(values.tolist()) == {-2, -1, 0, 1, 2}
 
 
+@pytest.mark.parametrize(("kind", "largest"), [("int64", 2**63 - 1), ("uint64", 2**64 - 1)])
+def test_integers_reach_the_end_of_64_bits(kind, largest):
+    assert made(Integers(largest, largest), (2,), kind).tolist() == [largest] * 2
+    assert made(Arange(largest - 1), (2,), kind).tolist() == [largest - 1, largest]
+
+
 def test_normal_values_have_the_mean_and_deviation_asked_for():
     values = made(Normal(0.5, loc=3.0), (100, 1000)).astype(np.float64)
     assert abs(values.mean() - 3.0) < 0.01 and abs(values.std() - 0.5) < 0.01
