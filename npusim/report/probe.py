@@ -104,6 +104,8 @@ def _peaks(found: ProbeResult) -> Table:
     title = f"{reached} of {asked} stated peaks reached:"
     if asked < len(found.peaks):
         title = f"{reached} of {asked} stated peaks that were measured reached:"
+    if not asked:
+        title = "no stated peak was measured:"
     marks = tuple("" if peak.reached else "host" for peak in found.peaks)
     return Table(columns, tuple(_peak(peak) for peak in found.peaks), title, marks)
 
