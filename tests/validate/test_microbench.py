@@ -231,7 +231,7 @@ def test_a_missed_peak_says_what_was_full(probed):
         ("wormhole_n150", "matrix", "fp8e4m3 product 128 x 64 x 32, all cores",
          "a core's arrays: busy 100 %"),
         ("npu_a", "scaling", "DRAM bandwidth, all cores over one",
-         "DRAM's data pins and refreshes: busy 98 %"),
+         "DRAM's data pins and refreshes (9 %): busy 98 %"),
         # Two requests of each of two queues, of which one stores: Little's law.
         ("small", "bandwidth", "DRAM read, one core", "the DMA queues: waited for "),
     ],
