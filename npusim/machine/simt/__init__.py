@@ -1,0 +1,1 @@
+"""The reader of warp programs: values, masks, counts and checks in one pass."""

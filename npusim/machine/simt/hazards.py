@@ -1,0 +1,91 @@
+"""Races and uninitialised reads, from a shadow of every element: who wrote and who read it last.
+
+A word of the shadow holds a tick (32 bits), the warp and the lane (6 each), the instruction (16)
+and flags; ticks advance at barriers. An access is ordered behind another of its block if it is of
+the same warp, or if the other's tick lies before what its warp knows of the other's; accesses of
+different blocks of a launch never are.
+"""
+
+from __future__ import annotations
+
+from npusim.core.jit import jit_inline
+from npusim.machine.simt.findings import note
+from npusim.machine.simt.state import FIRST_TICK, TICK, Ints, Meetings, Notes
+from npusim.machine.simt.tables import Fault
+
+#: Flags of a word: an atomic access; several warps, or several blocks, have read the element.
+_ATOMIC, _WARPS, _BLOCKS = 1, 2, 4
+
+
+@jit_inline
+def word_of(n: Notes, pc: int, warp: int, lane: int, atomic: bool) -> int:
+    """The shadow's word for an access that happens now."""
+    where = (int(n.now[TICK]) << 32) | (warp << 26) | (lane << 20) | (pc << 4)
+    return where | _ATOMIC if atomic else where
+
+
+@jit_inline
+def _ordered(m: Meetings, n: Notes, warp: int, lane: int, other: int, independent: bool) -> bool:
+    """Whether an earlier access is ordered before one of this warp that happens now."""
+    tick, of = other >> 32, (other >> 26) & 63
+    if tick < n.now[FIRST_TICK]:
+        return False
+    if of == warp and (not independent or (other >> 20) & 63 == lane):
+        return True
+    return bool(tick < m.known[warp, of])
+
+
+@jit_inline
+def _oldest(m: Meetings, warp: int) -> int:
+    """Before this tick the accesses of all other warps are ordered."""
+    oldest = 1 << 31
+    for other in range(m.known.shape[0]):
+        if other != warp:
+            oldest = min(oldest, m.known[warp, other])
+    return oldest
+
+
+@jit_inline
+def check_read(
+    shadow: Ints, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int, array: int,
+    near: bool, independent: bool,
+) -> None:  # fmt: skip
+    """Before a lane reads an element."""
+    written = shadow[at, 0]
+    if near and written >> 32 < n.now[FIRST_TICK]:
+        note(n, Fault.UNINITIALISED, pc, warp, lane, at, array, 0)
+    elif written != 0 and not _ordered(m, n, warp, lane, written, independent):
+        note(n, Fault.READ_AFTER_WRITE, pc, warp, lane, at, array, written)
+    mine, before = word_of(n, pc, warp, lane, False), shadow[at, 1]
+    if before != 0 and not (near and before >> 32 < n.now[FIRST_TICK]):
+        if before >> 32 < n.now[FIRST_TICK]:
+            mine |= _BLOCKS
+        else:
+            mine |= before & _BLOCKS
+            if not _ordered(m, n, warp, lane, before, independent):
+                mine |= _WARPS
+            elif before >> 32 == n.now[TICK]:
+                mine |= before & _WARPS
+    shadow[at, 1] = mine
+
+
+@jit_inline
+def check_write(
+    shadow: Ints, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int, array: int,
+    near: bool, independent: bool, equal: bool, atomic: bool,
+) -> None:  # fmt: skip
+    """Before a lane writes an element; `equal` says that the same value is there already."""
+    written, read = shadow[at, 0], shadow[at, 1]
+    first = n.now[FIRST_TICK]
+    if near:
+        written = written if written >> 32 >= first else 0
+        read = read if read >> 32 >= first else 0
+    clashes = written != 0 and not (atomic and written & _ATOMIC)
+    if clashes and not _ordered(m, n, warp, lane, written, independent):
+        fault = Fault.WRITE_OF_EQUAL if equal else Fault.WRITE_AFTER_WRITE
+        note(n, fault, pc, warp, lane, at, array, written)
+    if read != 0:
+        apart = not _ordered(m, n, warp, lane, read, independent) or read & _BLOCKS != 0
+        if apart or (read & _WARPS != 0 and read >> 32 >= _oldest(m, warp)):
+            note(n, Fault.WRITE_AFTER_READ, pc, warp, lane, at, array, read)
+    shadow[at, 0] = word_of(n, pc, warp, lane, atomic)
