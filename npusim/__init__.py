@@ -48,7 +48,7 @@ _HOME = {
     "pow2": "npusim.plan.kernel",
 }
 
-_MODULES = {"vector": "npusim.plan.vector"}
+_MODULES = {"simt": "npusim.program.simt.language", "vector": "npusim.plan.vector"}
 
 __all__ = [*_HOME, *_MODULES]
 
