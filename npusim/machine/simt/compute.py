@@ -26,7 +26,7 @@ from npusim.program.simt.opcodes import Binary, Kind, Op, Unary
 def compute(
     op: int, t: Tables, r: Registers, k: Memories, s: Scratch, n: Notes, pc: int, warp: int
 ) -> None:  # fmt: skip
-    """From CONSTANT to INDEX, but SPECIAL."""
+    """From MOVE to INDEX."""
     row, kind = t.rows[pc], t.rows[pc, Column.KIND]
     d, a, b = row[Column.D], row[Column.A], row[Column.B]
     integers, reals = r.integers[warp], r.reals[warp]
@@ -84,7 +84,7 @@ def _unary(which: int, kind: int, r: Registers, s: Scratch, d: int, a: int, warp
 
 @jit_inline
 def _move(op: int, t: Tables, r: Registers, s: Scratch, pc: int, warp: int) -> None:
-    """Constants, moves, choices and conversions."""
+    """Moves, choices and conversions."""
     row, real = t.rows[pc], t.rows[pc, Column.KIND] >= Kind.FP16
     d, a, b, c = row[Column.D], row[Column.A], row[Column.B], row[Column.C]
     integers, bits = r.integers[warp], r.bits[warp]
@@ -93,19 +93,13 @@ def _move(op: int, t: Tables, r: Registers, s: Scratch, pc: int, warp: int) -> N
         return
     for lane in range(s.active.size):
         if s.active[lane]:
-            if op == Op.CONSTANT:
-                if real:
-                    r.reals[warp, d, lane] = t.reals[row[Column.X]]
-                else:
-                    integers[d, lane] = t.integers[row[Column.X]]
+            source = a
+            if op == Op.SELECT:
+                source = b if integers[a, lane] != 0 else c
+            if real:
+                bits[d, lane] = bits[source, lane]
             else:
-                source = a
-                if op == Op.SELECT:
-                    source = b if integers[a, lane] != 0 else c
-                if real:
-                    bits[d, lane] = bits[source, lane]
-                else:
-                    integers[d, lane] = integers[source, lane]
+                integers[d, lane] = integers[source, lane]
 
 
 @jit_inline

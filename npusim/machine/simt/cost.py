@@ -41,7 +41,7 @@ def access_cost(
     Pairs of lanes merge in loads from shared memory only.
     """
     tables = Tables(
-        np.zeros((1, 9), np.int32), np.zeros(1, np.int64), np.zeros(1, np.float32),
+        np.zeros((1, 9), np.int32),
         settings(simt, False, 0), phases(simt), halves(), np.ones(6, np.int64),
         np.zeros(1, np.int64),
     )  # fmt: skip

@@ -147,8 +147,9 @@ def _control(
         p.pc[warp, top] = target
     else:
         condition, away = r.integers[warp, t.rows[pc, Column.A]], 0
+        holds = t.rows[pc, Column.Z] != 0
         for lane in range(s.active.size):
-            if s.active[lane] and condition[lane] == 0:
+            if s.active[lane] and (condition[lane] != 0) == holds:
                 away |= 1 << lane
         if away == p.mask[warp, top]:
             p.pc[warp, top] = target

@@ -67,12 +67,12 @@ def launch(
         order = np.random.default_rng(seed).permutation(warps)
     integers, reals = _constants(code, arguments)
     tables = Tables(
-        code.rows, integers, reals, settings(simt, checks, most_steps), phases(simt), halves(),
+        code.rows, settings(simt, checks, most_steps), phases(simt), halves(),
         np.array([*block, *grid], np.int64), order.astype(np.int64),
     )  # fmt: skip
     way, noted = paths(code, warps, lanes), notes(len(code.rows))
     run_blocks(
-        tables, registers(code, warps, lanes), way, memory, meetings(warps),
+        tables, registers(code, warps, lanes, integers, reals), way, memory, meetings(warps),
         scratch(lanes, simt.banks), noted, 0, prod(grid),
     )  # fmt: skip
     for place in placed:

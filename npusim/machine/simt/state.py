@@ -116,11 +116,9 @@ class Notes(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What does not change: program, constants, settings, phases of lanes, halves as fp32."""
+    """What does not change: program, settings, phases of lanes, halves as fp32."""
 
     rows: NDArray[np.int32]
-    integers: Ints
-    reals: Reals
     settings: Ints
     phases: Ints  # [logarithm of the width, lane]
     halves: Bits
@@ -128,12 +126,17 @@ class Tables(NamedTuple):
     order: Ints  # in which warps take their turns
 
 
-def registers(code: WarpCode, warps: int, lanes: int) -> Registers:
-    """All zero."""
+def registers(
+    code: WarpCode, warps: int, lanes: int, integers: Ints, reals: Reals
+) -> Registers:  # fmt: skip
+    """Constants where the code wants them, all else zero."""
     shape = (warps, max(code.registers, 1), lanes)
-    reals = np.zeros(shape, np.float32)
+    floats = np.zeros(shape, np.float32)
     thread = np.zeros((warps, 3, lanes), np.int64)
-    return Registers(np.zeros(shape, np.int64), reals, reals.view(np.uint32), thread)
+    whole = np.zeros(shape, np.int64)
+    whole[:, code.presets] = integers[None, :, None]
+    floats[:, code.presets] = reals[None, :, None]
+    return Registers(whole, floats, floats.view(np.uint32), thread)
 
 
 def paths(code: WarpCode, warps: int, lanes: int) -> Paths:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from npusim.program.simt.code import Column, SharedArray
-from npusim.program.simt.opcodes import Kind, Op
+from npusim.program.simt.opcodes import Kind, Op, Special
 from npusim.program.simt.values import Reg
 
 
@@ -27,6 +27,8 @@ class Assembly:
     registers: list[Kind] = field(default_factory=list)
     constants: dict[tuple[Kind, str], int] = field(default_factory=dict)
     scalars: dict[str, int] = field(default_factory=dict)
+    specials: dict[Special, int] = field(default_factory=dict)
+    reads: list[tuple[int, int]] = field(default_factory=list)
     shared: list[SharedArray] = field(default_factory=list)
     jumps: list[tuple[int, Label]] = field(default_factory=list)
     here: tuple[int, int] = (0, 0)
@@ -45,30 +47,48 @@ class Assembly:
         self.lines.append(self.here[0])
         self.columns.append(self.here[1])
 
-    def jump(self, to: Label, unless: Reg | None = None) -> None:
-        """Goes on at a label, or where a condition does not hold."""
+    def jump(self, to: Label) -> None:
+        """Goes on at a label."""
         self.jumps.append((len(self.rows), to))
-        if unless is None:
-            self.emit(Op.JUMP)
-        else:
-            self.emit(Op.BRANCH, unless.kind, a=unless.number)
+        self.emit(Op.JUMP)
+
+    def branch(self, to: Label, condition: Reg, holds: bool) -> None:
+        """Goes on at a label where a condition holds, or where it does not."""
+        self.jumps.append((len(self.rows), to))
+        self.emit(Op.BRANCH, condition.kind, a=condition.number, z=int(holds))
 
     def put(self, label: Label) -> None:
         """Places a label before the next instruction."""
         label.at = len(self.rows)
 
-    def constant(self, kind: Kind, value: Any) -> int:
-        """The number of a constant, each once."""
-        return self.constants.setdefault((kind, repr(value)), len(self.constants))
+    def constant(self, kind: Kind, value: Any) -> Reg:
+        """The register that holds a constant from the start; each value once."""
+        key = (kind, repr(value))
+        if key not in self.constants:
+            self.constants[key] = self.register(kind).number
+        return Reg(self.constants[key], kind, owned=True)
 
-    def scalar(self, name: str) -> int:
-        """The number of what is filled in at launch: below 0, until all constants are known."""
-        return -1 - self.scalars.setdefault(name, len(self.scalars))
+    def scalar(self, name: str, kind: Kind) -> Reg:
+        """The register of what is filled in at launch."""
+        if name not in self.scalars:
+            self.scalars[name] = self.register(kind).number
+        return Reg(self.scalars[name], kind, owned=True)
+
+    def special(self, which: Special) -> Reg:
+        """The register of what a thread knows of itself, read once, before all else."""
+        if which not in self.specials:
+            self.specials[which] = self.register(Kind.INT32).number
+            self.reads.append(self.here)
+        return Reg(self.specials[which], Kind.INT32, owned=True)
 
     def resolve(self) -> None:
-        """Fills in where jumps go to, and where launches put scalars."""
+        """Puts the reads of special registers first and fills in where jumps go to."""
+        first = [
+            [int(Op.SPECIAL), int(Kind.INT32), register, -1, -1, -1, int(which), 0, 0]
+            for which, register in self.specials.items()
+        ]
         for row, label in self.jumps:
-            self.rows[row][Column.X] = label.at
-        for columns in self.rows:
-            if columns[Column.OP] == Op.CONSTANT and columns[Column.X] < 0:
-                columns[Column.X] = len(self.constants) - 1 - columns[Column.X]
+            self.rows[row][Column.X] = label.at + len(first)
+        self.rows[:0] = first
+        self.lines[:0] = [line for line, _ in self.reads]
+        self.columns[:0] = [column for _, column in self.reads]

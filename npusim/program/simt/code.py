@@ -76,8 +76,9 @@ class WarpCode:
     """One kernel for arguments of given kinds and given compile-time choices.
 
     `rows` int32 [instructions, columns]; `lines` int32 [instructions] in `file`; `columns` int32
-    counts from 1; `integers` int64 and `reals` fp32 [constants] hold the constants, of which the
-    last `len(scalars)` are filled in at launch, one for each name in `scalars`, in order: scalar
+    counts from 1; `integers` int64 and `reals` fp32 [constants] hold the constants, which lie in
+    the registers `presets` int32 [constants] from the start, as in a constant bank. The last
+    `len(scalars)` are filled in at launch, one for each name in `scalars`, in order: scalar
     parameters as "n", extents of array parameters as "x.0". Arrays are numbered: parameters with
     dimensions first, in order, then shared ones.
     """
@@ -93,6 +94,7 @@ class WarpCode:
     shared: tuple[SharedArray, ...]
     integers: npt.NDArray[np.int64]
     reals: npt.NDArray[np.float32]
+    presets: npt.NDArray[np.int32]
     scalars: tuple[str, ...]
     registers: int
     registers_alive: int

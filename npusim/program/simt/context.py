@@ -85,15 +85,9 @@ class Context:
             self.wrong(node, f"a number is needed here, found {what}")
         return value if kind is None else self.converted(value, kind)
 
-    def constant(self, number: Any, kind: Kind, into: Reg | None = None) -> Reg:
+    def constant(self, number: Any, kind: Kind) -> Reg:
         """A number of Python in a register."""
-        out = self.code.register(kind) if into is None else into
-        if kind == Kind.FP32:
-            at = self.code.constant(kind, float(number))
-        else:
-            at = self.code.constant(kind, int(number))
-        self.code.emit(Op.CONSTANT, kind, d=out.number, x=at)
-        return out
+        return self.code.constant(kind, float(number) if kind == Kind.FP32 else int(number))
 
     def converted(self, value: Reg, kind: Kind, into: Reg | None = None) -> Reg:
         """A register's value as another kind."""

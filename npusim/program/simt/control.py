@@ -22,7 +22,7 @@ def choice(c: Context, node: ast.If) -> bool:
     before = set(c.frame.set_names)
     otherwise, end = Label(), Label()
     c.at(node)
-    c.code.jump(otherwise, unless=condition)
+    c.code.branch(otherwise, condition, holds=False)
     goes_on = statements.body(c, node.body)
     after_then = c.frame.set_names
     c.frame.set_names = set(before)
@@ -43,26 +43,29 @@ def _condition(c: Context, node: ast.AST, test: Value) -> Reg:
 
 
 def repeat(c: Context, node: ast.While) -> bool:
-    """`while`; False if it has no end but `return`."""
+    """`while`, tested once before and then behind its body; False if only `return` ends it."""
     _no_else(c, node)
-    top, end = Label(), Label()
+    top, again, end = Label(), Label(), Label()
     before = set(c.frame.set_names)
-    c.code.put(top)
     test = value(c, node.test)
     endless = isinstance(test, Known) and bool(test.value)
     if isinstance(test, Known) and not test.value:
         return True
     if not endless:
-        condition = _condition(c, node, test)
-        c.code.jump(end, unless=condition)
-    c.frame.loops.append(Loop(end, top))
-    if statements.body(c, node.body):
-        c.at(node)
-        c.code.jump(top)
+        c.code.branch(end, _condition(c, node, test), holds=False)
+    c.code.put(top)
+    c.frame.loops.append(Loop(end, again))
+    statements.body(c, node.body)
     c.frame.loops.pop()
-    c.code.put(end)
-    if not endless:
+    c.code.put(again)
+    c.at(node)
+    if endless:
+        c.code.jump(top)
+    else:
+        c.frame.set_names = set(before)
+        c.code.branch(top, _condition(c, node, value(c, node.test)), holds=True)
         c.frame.set_names = before
+    c.code.put(end)
     return not endless or any(isinstance(part, ast.Break) for part in ast.walk(node))
 
 
@@ -91,8 +94,8 @@ def _counted(c: Context, node: ast.For, name: str, call: ast.Call) -> None:
         limit = c.converted(limit, limit.kind, c.code.register(limit.kind))
     own = _reassigned(node, name)
     top, again, end = Label(), Label(), Label()
+    _test(c, counter, limit, step, end, holds=False)
     c.code.put(top)
-    _test(c, counter, limit, step, end)
     if own:
         statements.assign(c, node, name, counter)
     else:
@@ -105,7 +108,7 @@ def _counted(c: Context, node: ast.For, name: str, call: ast.Call) -> None:
     c.code.put(again)
     c.at(node)
     arithmetic(c, node, Binary.ADD, counter, step, counter)
-    c.code.jump(top)
+    _test(c, counter, limit, step, top, holds=True)
     c.code.put(end)
     c.frame.set_names = before
     if not own:
@@ -127,8 +130,10 @@ def _range(c: Context, node: ast.For, call: ast.Call) -> tuple[Value, Value, Val
     return given[0], given[1], given[2] if len(given) == 3 else Known(1)
 
 
-def _test(c: Context, counter: Reg, limit: Reg, step: Value, end: Label) -> None:
-    """Leaves the loop at its end; a step that is not known counts upwards."""
+def _test(
+    c: Context, counter: Reg, limit: Reg, step: Value, to: Label, holds: bool
+) -> None:  # fmt: skip
+    """Goes to a label if the count is not at its end, or if it is; unknown steps count upwards."""
     a, b = counter, limit
     if isinstance(step, Known) and step.value < 0:
         a, b = limit, counter
@@ -136,7 +141,7 @@ def _test(c: Context, counter: Reg, limit: Reg, step: Value, end: Label) -> None
     c.code.emit(
         Op.COMPARE, Kind.INT64, d=inside.number, a=a.number, b=b.number, x=Comparison.LESS
     )  # fmt: skip
-    c.code.jump(end, unless=inside)
+    c.code.branch(to, inside, holds)
 
 
 def _reassigned(node: ast.For, name: str) -> bool:

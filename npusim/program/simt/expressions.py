@@ -9,7 +9,7 @@ from npusim.program.simt import calls, memory
 from npusim.program.simt.assembly import Label
 from npusim.program.simt.context import Context
 from npusim.program.simt.names import Triple
-from npusim.program.simt.opcodes import Binary, Kind, Op, Special
+from npusim.program.simt.opcodes import Binary, Kind, Special
 from npusim.program.simt.operators import arithmetic, binary, compare, truth, unary
 from npusim.program.simt.source import value_of_name
 from npusim.program.simt.values import ArrayRef, Known, Reg, Several, Value
@@ -89,9 +89,7 @@ def _name(c: Context, node: ast.Name) -> Value:
 def known(c: Context, found: Any) -> Value:
     """A Python object; what a thread knows of itself becomes a register."""
     if isinstance(found, Special):
-        out = c.code.register(Kind.INT32)
-        c.code.emit(Op.SPECIAL, d=out.number, x=found)
-        return out
+        return c.code.special(found)
     if isinstance(found, tuple):
         return Several(tuple(known(c, item) for item in found))
     return Known(found)
@@ -179,7 +177,7 @@ def _short_cut(
     if not is_and:
         unsure = unary(c, node, ast.Not(), out)
         condition = c.lane(node, unsure)
-    c.code.jump(end, unless=condition)
+    c.code.branch(end, condition, holds=False)
     c.converted(truth(c, node, value(c, right_node)), Kind.BOOL, out)
     c.code.put(end)
     return out
@@ -200,7 +198,7 @@ def _choice(c: Context, node: ast.IfExp) -> Value:
         then, other = value(c, node.body), value(c, node.orelse)
         return calls.selection(c, node, condition, then, other)
     otherwise, end = Label(), Label()
-    c.code.jump(otherwise, unless=condition)
+    c.code.branch(otherwise, condition, holds=False)
     then_reg = c.lane(node, value(c, node.body))
     out = c.code.register(then_reg.kind)
     c.converted(then_reg, out.kind, out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -95,8 +95,10 @@ def uses(row: Sequence[int]) -> tuple[list[int], list[int]]:
     return [r for r in read if r >= 0], [r for r in written if r >= 0]
 
 
-def registers_alive(rows: Rows, kinds: Sequence[Kind]) -> int:
+def registers_alive(rows: Rows, kinds: Sequence[Kind], presets: Set[int]) -> int:
     """The most 32-bit registers whose values are still needed at one place; int64 takes two.
+
+    Presets lie in a constant bank.
 
     What a compiler would need at least without computing anything twice.
     """
@@ -114,4 +116,4 @@ def registers_alive(rows: Rows, kinds: Sequence[Kind]) -> int:
                 alive[pc] = found
                 changed = True
     weight = [2 if kind == Kind.INT64 else 1 for kind in kinds]
-    return max((sum(weight[r] for r in one) for one in alive), default=0)
+    return max((sum(weight[r] for r in one - presets) for one in alive), default=0)

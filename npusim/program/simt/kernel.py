@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from npusim.program.simt.context import Context, Frame
 from npusim.program.simt.flow import meeting_places, registers_alive
 from npusim.program.simt.opcodes import REAL_KINDS, Op
 from npusim.program.simt.source import Source, source_of
-from npusim.program.simt.values import ArrayRef, Known, Reg, Several, Value, in_register
+from npusim.program.simt.values import ArrayRef, Known, Several, Value, in_register
 
 Body = Callable[..., None]
 
@@ -115,11 +115,11 @@ def _bind(c: Context, parameters: Sequence[Parameter], choices: Mapping[str, Any
             found = ArrayRef(arrays, parameter.name, parameter.kind, parameter.dimensions)
             arrays += 1
         else:
-            kind = in_register(parameter.kind)
-            register = c.code.register(kind)
-            at = c.code.scalar(parameter.name)
-            c.code.emit(Op.CONSTANT, kind, d=register.number, x=at)
-            found = Reg(register.number, kind, owned=True)
+            found = c.code.scalar(parameter.name, in_register(parameter.kind))
+            if parameter.name in frame.assignments:
+                found = replace(
+                    c.converted(found, found.kind, c.code.register(found.kind)), owned=True
+                )
         frame.variables[parameter.name] = found
     for name, value in choices.items():
         frame.variables[name] = _known(value)
@@ -146,7 +146,7 @@ def _assembled(
     rows[branches, Column.Y] = np.array(meeting_places(rows), np.int32)[branches]
     count = len(code.constants) + len(code.scalars)
     integers, reals = np.zeros(count, np.int64), np.zeros(count, np.float32)
-    for (kind, text), at in code.constants.items():
+    for at, (kind, text) in enumerate(code.constants):
         if kind in REAL_KINDS:
             reals[at] = np.float32(text)
         else:
@@ -155,7 +155,11 @@ def _assembled(
         name=of.name, file=source.file, text="\n".join(source.lines),
         first_line=source.first_line, rows=rows, lines=np.array(code.lines, np.int32),
         columns=np.array(code.columns, np.int32), parameters=tuple(parameters),
-        shared=tuple(code.shared), integers=integers, reals=reals, scalars=tuple(code.scalars),
+        shared=tuple(code.shared), integers=integers, reals=reals,
+        presets=np.array([*code.constants.values(), *code.scalars.values()], np.int32),
+        scalars=tuple(code.scalars),
         registers=len(code.registers),
-        registers_alive=registers_alive(rows, code.registers),
+        registers_alive=registers_alive(
+            rows, code.registers, {*code.constants.values(), *code.scalars.values()}
+        ),
     )  # fmt: skip

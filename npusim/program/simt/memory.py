@@ -106,9 +106,7 @@ def extent(c: Context, array: ArrayRef, dimension: int) -> Value:
     """A shared array's is known, a parameter's filled in at launch."""
     if array.shape is not None:
         return Known(array.shape[dimension])
-    out = c.code.register(Kind.INT32)
-    c.code.emit(Op.CONSTANT, d=out.number, x=c.code.scalar(f"{array.name}.{dimension}"))
-    return out
+    return c.code.scalar(f"{array.name}.{dimension}", Kind.INT32)
 
 
 def shared(

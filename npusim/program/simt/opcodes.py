@@ -12,27 +12,26 @@ from enum import IntEnum
 class Op(IntEnum):
     """What an instruction does; d, a, b, c are registers, x, y, z immediates."""
 
-    CONSTANT = 0  # d = constant x, filled in at launch for parameters
-    SPECIAL = 1  # d = Special x of the thread
-    MOVE = 2  # d = a
-    SELECT = 3  # d = b where a, else c
-    CONVERT = 4  # d = a of kind x, as the instruction's kind (rounded, wrapped)
-    INTEGER = 5  # d = a (Binary x) b, wrapped to the kind
-    REAL = 6  # d = a (Binary x) b in fp32
-    FMA = 7  # d = a * b + c, rounded once; integers wrapped
-    UNARY = 8  # d = (Unary x) a
-    COMPARE = 9  # d = a (Comparison x) b, operands of the instruction's kind
-    INDEX = 10  # d = a + b * stride of dimension y of array x, checked; a is -1 in the first one
-    LOAD = 11  # d, d+1, ... = y elements of array x from element a on
-    STORE = 12  # y elements of array x from element a on = b, b+1, ...
-    ATOMIC = 13  # d = element a of array x, which becomes (Atomic y) of it and b; c compares
-    SHUFFLE = 14  # d = a of lane (Shuffle x) b, within groups of y lanes
-    VOTE = 15  # d = (Vote x) of a over the active lanes
-    BARRIER = 16  # all threads of the block (or y of them) meet at barrier z; x is a Meeting
-    WARP_BARRIER = 17  # active lanes of a warp meet
-    BRANCH = 18  # where not a: go on at x; paths meet again at y
-    JUMP = 19  # go on at x
-    EXIT = 20  # the active lanes are done
+    SPECIAL = 0  # d = Special x of the thread
+    MOVE = 1  # d = a
+    SELECT = 2  # d = b where a, else c
+    CONVERT = 3  # d = a of kind x, as the instruction's kind (rounded, wrapped)
+    INTEGER = 4  # d = a (Binary x) b, wrapped to the kind
+    REAL = 5  # d = a (Binary x) b in fp32
+    FMA = 6  # d = a * b + c, rounded once; integers wrapped
+    UNARY = 7  # d = (Unary x) a
+    COMPARE = 8  # d = a (Comparison x) b, operands of the instruction's kind
+    INDEX = 9  # d = a + b * stride of dimension y of array x, checked; a is -1 in the first one
+    LOAD = 10  # d, d+1, ... = y elements of array x from element a on
+    STORE = 11  # y elements of array x from element a on = b, b+1, ...
+    ATOMIC = 12  # d = element a of array x, which becomes (Atomic y) of it and b; c compares
+    SHUFFLE = 13  # d = a of lane (Shuffle x) b, within groups of y lanes
+    VOTE = 14  # d = (Vote x) of a over the active lanes
+    BARRIER = 15  # all threads of the block (or y of them) meet at barrier z; x is a Meeting
+    WARP_BARRIER = 16  # active lanes of a warp meet
+    BRANCH = 17  # where a is not 0 (z = 1) or is 0 (z = 0): go on at x; paths meet again at y
+    JUMP = 18  # go on at x
+    EXIT = 19  # the active lanes are done
 
 
 class Kind(IntEnum):

@@ -140,20 +140,16 @@ def _named(c: Context, found: ArrayRef | Several, name: str) -> ArrayRef | Sever
 
 
 def _overwrite(c: Context, node: ast.AST, name: str, before: Reg, found: Value) -> None:
-    source = c.lane(node, found) if not isinstance(found, Known) else None
-    if source is not None and source.number == before.number:
+    source = c.lane(node, found)
+    if source.number == before.number:
         return
-    kind = source.kind if source is not None else c.lane(node, found).kind
-    if kind == Kind.FP32 and before.kind != Kind.FP32:
+    if source.kind == Kind.FP32 and before.kind != Kind.FP32:
         line = c.frame.since[name]
         c.wrong(node, f"`{name}` is {before.kind.name.lower()} since line {line} and gets an fp32 "
                 "value", "begin with a float such as 0.0, or convert with int(...)")  # fmt: skip
-    if source is None:
-        assert isinstance(found, Known)
-        del c.code.rows[-1], c.code.lines[-1], c.code.columns[-1]
-        c.constant(found.value, before.kind, before)
-    else:
-        c.converted(source, before.kind, before)
+    if isinstance(found, Known):
+        source = c.constant(found.value, before.kind)
+    c.converted(source, before.kind, before)
 
 
 def _augment(c: Context, node: ast.AugAssign) -> None:
