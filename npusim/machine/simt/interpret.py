@@ -9,7 +9,7 @@ from npusim.machine.simt.compute import compute
 from npusim.machine.simt.findings import note
 from npusim.machine.simt.lanes import shuffle, special, vote
 from npusim.machine.simt.loops import looped
-from npusim.machine.simt.masks import diverge, join, lanes_in, leave, start, unfold
+from npusim.machine.simt.masks import diverge, join, lanes_in, leave, let_others_come, start, unfold
 from npusim.machine.simt.state import (
     BLOCK,
     CHANGES,
@@ -46,11 +46,11 @@ def run_blocks(
                 warp = t.order[at]
                 if p.status[warp] == READY:
                     _turn(t, r, p, k, m, s, n, warp)
+                    while release(t, r, p, m, n):
+                        pass
             if n.now[STEPS] > t.settings[Setting.MOST_STEPS]:
                 note(n, Fault.STEPS, 0, 0, 0, 0, -1, 0)
                 return
-            while release(t, r, p, m, n):
-                pass
             if n.now[CHANGES] != before:
                 _wake(p)
             elif _count(p, READY) == 0 and _count(p, DONE) < p.status.size:
@@ -131,6 +131,9 @@ def _turn(
             lanes = lanes_in(p.mask[warp, p.top[warp]])
         else:
             _rare(op, t, r, p, k, m, s, n, pc, warp)
+            if op == Op.BARRIER:  # another path may run now
+                unfold(p.mask[warp, p.top[warp]], s.active)
+                lanes = lanes_in(p.mask[warp, p.top[warp]])
     n.now[CHANGES] += p.status[warp] == DONE and n.now[STEPS] > first_steps
 
 
@@ -178,7 +181,24 @@ def _rare(
     elif op == Op.VOTE:
         vote(t, r, s, pc, warp)
     elif op == Op.BARRIER:
-        arrive(t, p, m, n, pc, warp)
+        _barrier(t, p, m, s, n, pc, warp)
     elif t.settings[Setting.INDEPENDENT]:  # a warp barrier orders the lanes' accesses
         n.now[TICK] += 1
         m.known[warp, warp] = n.now[TICK]
+
+
+@jit_inline
+def _barrier(
+    t: Tables, p: Paths, m: Meetings, s: Scratch, n: Notes, pc: int, warp: int
+) -> None:  # fmt: skip
+    """The running lanes arrive; if others of the warp can still come, or leave, they run first."""
+    top = p.top[warp]
+    mask = p.mask[warp, top]
+    if mask != p.alive[warp]:
+        p.pc[warp, top] = pc
+        if let_others_come(p, warp):
+            n.counts[pc, Count.ISSUES] -= 1
+            n.counts[pc, Count.LANES] -= lanes_in(mask)
+            return
+        p.pc[warp, top] = pc + 1
+    arrive(t, p, m, n, pc, warp)

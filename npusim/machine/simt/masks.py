@@ -51,7 +51,7 @@ def first_lane(mask: int) -> int:
 def start(p: Paths, warp: int, mask: int, end: int) -> None:
     """All lanes of a warp begin together."""
     p.top[warp] = 0
-    p.pc[warp, 0], p.meet[warp, 0], p.mask[warp, 0] = 0, end, mask
+    p.pc[warp, 0], p.meet[warp, 0], p.mask[warp, 0], p.held[warp, 0] = 0, end, mask, 0
     p.alive[warp] = mask
 
 
@@ -61,6 +61,7 @@ def push(p: Paths, warp: int, pc: int, meet: int, mask: int) -> None:
     top = p.top[warp] + 1
     p.top[warp] = top
     p.pc[warp, top], p.meet[warp, top], p.mask[warp, top] = pc, meet, mask
+    p.held[warp, top] = 0
     p.deepest[0] = max(p.deepest[0], top)
 
 
@@ -97,6 +98,29 @@ def leave(p: Paths, warp: int) -> None:
     p.alive[warp] &= ~gone
     if p.alive[warp] == 0:
         p.status[warp] = DONE
+
+
+@jit_inline
+def let_others_come(p: Paths, warp: int) -> bool:
+    """Another path of the warp runs first, since this one is at a barrier; False if none can."""
+    above, top = p.mask[warp, p.top[warp]], p.top[warp]
+    for depth in range(top - 1, -1, -1):
+        mask = p.mask[warp, depth]
+        if mask != 0 and mask & above == 0 and not p.held[warp, depth]:
+            pc, meet = p.pc[warp, depth], p.meet[warp, depth]
+            p.held[warp, top] = 1
+            for below in range(depth, top):
+                p.pc[warp, below], p.meet[warp, below] = (
+                    p.pc[warp, below + 1],
+                    p.meet[warp, below + 1],
+                )
+                p.mask[warp, below] = p.mask[warp, below + 1]
+                p.held[warp, below] = p.held[warp, below + 1]
+            p.top[warp] = top - 1
+            push(p, warp, pc, meet, mask)
+            return True
+        above |= mask
+    return False
 
 
 @jit_inline

@@ -63,6 +63,7 @@ class Paths(NamedTuple):
     pc: Ints  # [warp, depth]
     meet: Ints  # [warp, depth]: where a path joins the one below
     mask: Ints  # [warp, depth]
+    held: Ints  # [warp, depth]: 1 of a path that has come to a barrier before others of its warp
     top: Ints  # [warp]
     alive: Ints  # [warp]: lanes that have not left the kernel
     deepest: Ints  # [1]
@@ -145,6 +146,7 @@ def paths(code: WarpCode, warps: int, lanes: int) -> Paths:
     shape = (warps, max(code.registers, 1), lanes)
     return Paths(
         pc=np.zeros(deep, np.int64), meet=np.zeros(deep, np.int64), mask=np.zeros(deep, np.int64),
+        held=np.zeros(deep, np.int64),
         top=np.zeros(one, np.int64), alive=np.zeros(one, np.int64), deepest=np.zeros(1, np.int64),
         status=np.zeros(one, np.int64), tried=np.zeros(one, np.int64),
         seen=np.zeros((warps, 4), np.int64), snapshot=np.zeros(shape, np.int64),

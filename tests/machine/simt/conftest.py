@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npusim.hw.simt import Simt
+from tests.machine.simt.launching import Launcher
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +20,13 @@ def simt():
         return Simt(**usual | fields)
 
     return build
+
+
+@pytest.fixture
+def run(simt):
+    """Launches on that block; of an own one with the fields given."""
+
+    def machine(**fields):
+        return Launcher(simt(**fields))
+
+    return machine
