@@ -7,10 +7,27 @@ from typing import Literal
 
 from pydantic import Field
 
-from npusim.hw.quantities import Bytes, Count, Spec
+from npusim.hw.quantities import Bytes, Count, Entries, Spec
 
 #: Bytes that a lane asks for with one instruction.
 WIDTHS = (1, 2, 4, 8, 16)
+
+
+class Residency(Spec):
+    """What the blocks that are on a core at once may take together."""
+
+    warps: Entries
+    """Warps whose state a core holds."""
+    blocks: Entries
+    """Blocks of which a core keeps account."""
+    registers: Entries = 65536
+    """Registers of 32 bits of all lanes."""
+    registers_at_once: Entries = 256
+    """A warp's registers are given out in pieces of so many."""
+    warps_at_once: Entries = 4
+    """Registers suffice for multiples of so many warps: one for each scheduler."""
+    shared_bytes_at_once: Bytes = 128
+    """Shared memory is given out in pieces of so many bytes."""
 
 
 class Simt(Spec):
@@ -33,6 +50,8 @@ class Simt(Spec):
     """What memory delivers at least."""
     line_bytes: Literal[64, 128, 256] = 128
     """A line of the cache, which has one tag."""
+    resident: Residency = Field(default_factory=lambda: Residency(warps=64, blocks=32))
+    """Limits of occupancy."""
     reconvergence: Literal["ipdom", "independent"] = "ipdom"
     """Diverged lanes meet at the immediate post-dominator and wait there for each other, or take
     turns where they wait for each other in memory."""

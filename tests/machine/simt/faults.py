@@ -50,7 +50,7 @@ def barriers_at_two_places(out):
 
 @simt.kernel
 def barrier_in_uneven_loop(out):
-    for i in range(simt.lane + 1):
+    for _ in range(simt.lane + 1):
         simt.barrier()
     out[simt.thread.x] = 1
 
