@@ -168,7 +168,7 @@ def broken(tmp_path, monkeypatch, body, **choices):
         ("for x in a:\n    pass", "7:5", "kernels loop over ranges"),
         (
             "for k in range(4):\n    pass\nelse:\n    a[0] = 1",
-            "10:5",
+            "10:9",
             "loops of kernels have no else",
         ),
         ("return a[0]", "7:5", "a kernel returns nothing"),
