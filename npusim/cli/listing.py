@@ -19,6 +19,7 @@ _SHELVES: Sequence[tuple[str, str, Kind]] = (
     ("DRAM standards", "--hw-set dram.standard=", "dram"),
     ("models", "--model", "workloads"),
     ("plans", "--plan", "plans"),
+    ("warp kernels", "kernel", "warps"),
 )
 
 
@@ -43,6 +44,8 @@ def _parts() -> Iterator[Part]:
 
 
 def _usage(flag: str) -> str:
+    if not flag.startswith("-"):
+        return f"npusim {flag} NAME"
     return f"{flag}NAME" if flag.endswith("=") else f"{flag} NAME"
 
 

@@ -97,6 +97,10 @@ def _dispatch(args: Namespace, given: Sequence[str]) -> int:
             from npusim.cli.probe import probe
 
             code = probe(args, given)
+        case "kernel":
+            from npusim.cli.kernel import kernel
+
+            code = kernel(args, given)
         case "show":
             from npusim.cli.show import show
 
@@ -114,7 +118,7 @@ def _dispatch(args: Namespace, given: Sequence[str]) -> int:
 
             code = warmup()
         case _:
-            hints = ("verbs: run, probe, show, list, export, warmup", "see npusim --help")
+            hints = ("verbs: run, probe, kernel, show, list, export, warmup", "see npusim --help")
             raise InputError(Problem("a verb is missing", hints=hints))
     from npusim.cli.printer import flush
 

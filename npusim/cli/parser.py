@@ -33,6 +33,7 @@ def make_parser() -> Parser:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     _run(verbs)
     _probe(verbs)
+    _kernel(verbs)
     _show(verbs)
     _verb(verbs, "list", "machines, models, plans and kernels of the catalogue")
     _export(verbs)
@@ -88,6 +89,27 @@ def _probe(verbs: argparse._SubParsersAction[Parser]) -> None:
     probe.add_argument("--links", metavar="TRACE", help="draw the load of all links in a trace")
     probe.add_argument("--out", default="results", metavar="DIR", help="results go there (results)")
     probe.add_argument("--json", action="store_true", help="print the document and nothing else")
+
+
+def _kernel(verbs: argparse._SubParsersAction[Parser]) -> None:
+    kernel = _verb(verbs, "kernel", "launch one warp kernel with its example, count and check")
+    kernel.add_argument(
+        "kernel", metavar="NAME|FILE:NAME", help="warp kernel of the catalogue, or of a .py file"
+    )
+    _subject(kernel, model=False, machine=True)
+    kernel.add_argument(
+        "--set", action="extend", nargs="+", default=[], metavar="KEY=VALUE", dest="sizes",
+        help="size of the example or choice of the kernel, e.g. n=512 pad=0",
+    )  # fmt: skip
+    kernel.add_argument("--seed", type=whole_number, default=0, metavar="N", help="of all data (0)")
+    kernel.add_argument(
+        "--order", type=whole_number, metavar="SEED",
+        help="let warps take their turns in an order drawn from it",
+    )  # fmt: skip
+    kernel.add_argument(
+        "--out", default="results", metavar="DIR", help="results go there (results)"
+    )
+    kernel.add_argument("--json", action="store_true", help="print the document and nothing else")
 
 
 def _show(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -12,19 +12,21 @@ from typing import Literal
 from npusim.core.errors import InputError, Problem, nearest
 from npusim.library import ROOT
 
-Kind = Literal["hwconfigs", "dram", "workloads", "plans"]
+Kind = Literal["hwconfigs", "dram", "workloads", "plans", "warps"]
 
 _FOLDERS: dict[Kind, str] = {
     "hwconfigs": "hwconfigs",
     "dram": "hwconfigs/dram",
     "workloads": "workloads",
     "plans": "mapping/plans",
+    "warps": "mapping/warps",
 }
 _NOUNS: dict[Kind, str] = {
     "hwconfigs": "machine",
     "dram": "DRAM standard",
     "workloads": "model",
     "plans": "plan",
+    "warps": "warp kernel",
 }
 
 

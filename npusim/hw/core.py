@@ -8,6 +8,7 @@ from npusim.core.dtypes import dtype
 from npusim.hw.dma import Dma
 from npusim.hw.matrix import Accumulators, Matrix
 from npusim.hw.quantities import Cycles, Entries, Hertz, Spec
+from npusim.hw.simt import Simt
 from npusim.hw.sram import Sram
 from npusim.hw.vector import Vector
 
@@ -44,6 +45,8 @@ class Core(Spec):
     """The copy engines."""
     sequencer: Sequencer
     """Dispatch and synchronisation."""
+    simt: Simt | None = None
+    """Warps; none where a core has no such block."""
 
     def inconsistencies(self) -> Iterator[tuple[str, str]]:
         """Memories that cannot hold or feed what stands beside them."""

@@ -56,7 +56,7 @@ def load(
                 continue
             at = s.position[lane] + part
             if t.settings[Setting.CHECKS]:
-                check_read(shadow, dark + at, m, n, pc, warp, lane, array, near, independent)
+                check_read(shadow, dark, at, m, n, pc, warp, lane, array, near, independent)
             if kind >= Kind.FP16:
                 r.bits[warp, d, lane] = bits_at(memory, kind, base + at, t.halves)
             else:
@@ -103,7 +103,7 @@ def store(
                 equal = integer_at(memory, kind, base + at) == bits
             if t.settings[Setting.CHECKS]:
                 check_write(
-                    shadow, dark + at, m, n, pc, warp, lane, array, near, independent, equal, False
+                    shadow, dark, at, m, n, pc, warp, lane, array, near, independent, equal, False
                 )
             if not equal:
                 n.now[CHANGES] += 1
@@ -171,7 +171,7 @@ def atomic(
             if near and shadow[dark + at, 0] >> 32 < n.now[FIRST_TICK]:
                 note(n, Fault.UNINITIALISED, pc, warp, lane, at, array, 0)
             check_write(
-                shadow, dark + at, m, n, pc, warp, lane, array, near, independent, False, True
+                shadow, dark, at, m, n, pc, warp, lane, array, near, independent, False, True
             )
         if kind == Kind.FP32:
             changed = _real_atomic(r, memory, row, warp, lane, base + at)

@@ -23,6 +23,8 @@ def count_wavefronts(
     if width_bytes == 1 << bank_bits and _side_by_side(s.address, width_bytes, banks):
         n.counts[pc, Count.WAVEFRONTS] += 1
         n.counts[pc, Count.PHASES] += 1
+        for bank in range(banks):
+            n.banks[pc, bank] += 1
         return
     size = 0
     while (1 << size) < width_bytes:
@@ -34,7 +36,7 @@ def count_wavefronts(
     if phases > 1 and merges and t.settings[Setting.PAIR_MERGE] and _pairs(s.address):
         shift = 1
     for phase in range((phases + shift) >> shift):
-        most = _phase(t.phases[size], phase, shift, s, n, width_bytes, bank_bits, banks, turns)
+        most = _phase(t.phases[size], phase, shift, s, n, pc, width_bytes, bank_bits, banks, turns)
         n.counts[pc, Count.WAVEFRONTS] += most
         n.counts[pc, Count.PHASES] += most > 0
 
@@ -43,7 +45,7 @@ def count_wavefronts(
 def _side_by_side(address: Ints, width_bytes: int, banks: int) -> bool:
     """Whether all lanes ask for neighbouring words, one of each bank: the usual access."""
     first = address[0]
-    apart = (first < 0) | (address.size > banks)
+    apart = (first < 0) | (address.size != banks)
     for lane in range(address.size):
         apart |= address[lane] - lane * width_bytes != first
     return not apart
@@ -66,7 +68,7 @@ def _pairs(address: Ints) -> bool:
 
 @jit_inline
 def _phase(
-    phase_of: Ints, phase: int, shift: int, s: Scratch, n: Notes,
+    phase_of: Ints, phase: int, shift: int, s: Scratch, n: Notes, pc: int,
     width_bytes: int, bank_bits: int, banks: int, turns: bool,
 ) -> int:  # fmt: skip
     """Wavefronts of one phase."""
@@ -87,5 +89,6 @@ def _phase(
                 at += 1
             if at == filled:
                 s.words[bank, at], s.filled[bank] = word, filled + 1
+                n.banks[pc, bank] += 1
                 most = max(most, filled + 1)
     return most

@@ -45,7 +45,7 @@ def access_cost(
         settings(simt, False, 0), phases(simt), halves(), np.ones(6, np.int64),
         np.zeros(1, np.int64),
     )  # fmt: skip
-    room, counted = scratch(simt.warp_lanes, simt.banks), notes(1)
+    room, counted = scratch(simt.warp_lanes, simt.banks), notes(1, simt.banks)
     room.address[:] = addresses
     _count(tables, room, counted, width_bytes, load and shared and not atomic, atomic)
     row = counted.counts[0]

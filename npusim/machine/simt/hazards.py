@@ -47,16 +47,16 @@ def _oldest(m: Meetings, warp: int) -> int:
 
 @jit_inline
 def check_read(
-    shadow: Ints, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int, array: int,
-    near: bool, independent: bool,
+    shadow: Ints, dark: int, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int,
+    array: int, near: bool, independent: bool,
 ) -> None:  # fmt: skip
-    """Before a lane reads an element."""
-    written = shadow[at, 0]
+    """Before a lane reads element `at` of an array whose shadow begins at `dark`."""
+    written = shadow[dark + at, 0]
     if near and written >> 32 < n.now[FIRST_TICK]:
         note(n, Fault.UNINITIALISED, pc, warp, lane, at, array, 0)
     elif written != 0 and not _ordered(m, n, warp, lane, written, independent):
         note(n, Fault.READ_AFTER_WRITE, pc, warp, lane, at, array, written)
-    mine, before = word_of(n, pc, warp, lane, False), shadow[at, 1]
+    mine, before = word_of(n, pc, warp, lane, False), shadow[dark + at, 1]
     if before != 0 and not (near and before >> 32 < n.now[FIRST_TICK]):
         if before >> 32 < n.now[FIRST_TICK]:
             mine |= _BLOCKS
@@ -66,16 +66,16 @@ def check_read(
                 mine |= _WARPS
             elif before >> 32 == n.now[TICK]:
                 mine |= before & _WARPS
-    shadow[at, 1] = mine
+    shadow[dark + at, 1] = mine
 
 
 @jit_inline
 def check_write(
-    shadow: Ints, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int, array: int,
-    near: bool, independent: bool, equal: bool, atomic: bool,
+    shadow: Ints, dark: int, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int,
+    array: int, near: bool, independent: bool, equal: bool, atomic: bool,
 ) -> None:  # fmt: skip
     """Before a lane writes an element; `equal` says that the same value is there already."""
-    written, read = shadow[at, 0], shadow[at, 1]
+    written, read = shadow[dark + at, 0], shadow[dark + at, 1]
     first = n.now[FIRST_TICK]
     if near:
         written = written if written >> 32 >= first else 0
@@ -88,4 +88,4 @@ def check_write(
         apart = not _ordered(m, n, warp, lane, read, independent) or read & _BLOCKS != 0
         if apart or (read & _WARPS != 0 and read >> 32 >= _oldest(m, warp)):
             note(n, Fault.WRITE_AFTER_READ, pc, warp, lane, at, array, read)
-    shadow[at, 0] = word_of(n, pc, warp, lane, atomic)
+    shadow[dark + at, 0] = word_of(n, pc, warp, lane, atomic)

@@ -35,15 +35,18 @@ MOST_STEPS = 1 << 40
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch did: `counts` int64 [instructions, Count], `findings` [n, FindingColumn]."""
+    """What a launch did: `counts` int64 [instructions, Count], words by bank `banks` int64
+    [instructions, banks], `findings` [n, FindingColumn]; `shapes` of arrays by number."""
 
     code: WarpCode
     blocks: Shape
     threads: Shape
     counts: Ints
+    banks: Ints
     findings: Ints
     deepest: int
     steps: int
+    shapes: tuple[tuple[int, ...], ...]
 
 
 def launch(
@@ -70,7 +73,7 @@ def launch(
         code.rows, settings(simt, checks, most_steps), phases(simt), halves(),
         np.array([*block, *grid], np.int64), order.astype(np.int64),
     )  # fmt: skip
-    way, noted = paths(code, warps, lanes), notes(len(code.rows))
+    way, noted = paths(code, warps, lanes), notes(len(code.rows), simt.banks)
     run_blocks(
         tables, registers(code, warps, lanes, integers, reals), way, memory, meetings(warps),
         scratch(lanes, simt.banks), noted, 0, prod(grid),
@@ -79,9 +82,10 @@ def launch(
         raw = far[place.at : place.at + place.array.nbytes]
         place.array[...] = raw.view(place.array.dtype).reshape(place.array.shape)
     found = int(noted.now[FOUND])
+    shapes = [tuple(array.shape) for array in arrays] + [a.shape for a in code.shared]
     return Launch(
-        code, grid, block, noted.counts, noted.findings[:found].copy(), int(way.deepest[0]),
-        int(noted.now[STEPS]),
+        code, grid, block, noted.counts, noted.banks, noted.findings[:found].copy(),
+        int(way.deepest[0]), int(noted.now[STEPS]), tuple(shapes),
     )  # fmt: skip
 
 

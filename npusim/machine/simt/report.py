@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from math import prod
 
 from npusim.machine.simt.launch import Launch
 from npusim.machine.simt.tables import Fault, FindingColumn
@@ -55,9 +54,9 @@ def _what(launch: Launch, fault: Fault, row: list[int]) -> str:
     code, who = launch.code, _who(row)
     instruction, index = row[FindingColumn.INSTRUCTION], row[FindingColumn.INDEX]
     if fault in _RACES:
-        return _race(code, fault, row)
+        return _race(launch, fault, row)
     if fault == Fault.OUT_OF_BOUNDS:
-        return f"out of bounds: {who} asks for index {index} of {_bounds(code, row)}"
+        return f"out of bounds: {who} asks for index {index} of {_bounds(launch, row)}"
     if fault == Fault.MISALIGNED:
         elements = code.rows[instruction, Column.Y]
         name = _array(code, row[FindingColumn.ARRAY])
@@ -66,21 +65,21 @@ def _what(launch: Launch, fault: Fault, row: list[int]) -> str:
             f"no multiple of {elements}"
         )
     if fault == Fault.UNINITIALISED:
-        return f"uninitialised: {who} reads {_element(code, row)}, which nobody has written"
+        return f"uninitialised: {who} reads {_element(launch, row)}, which nobody has written"
     return _meeting(launch, fault, who, row)
 
 
-def _race(code: WarpCode, fault: Fault, row: list[int]) -> str:
+def _race(launch: Launch, fault: Fault, row: list[int]) -> str:
     """Who does what to which element, and who else."""
     deed, other_deed = _RACES[fault]
-    other_line = code.lines[row[FindingColumn.OTHER]]
+    other_line = launch.code.lines[row[FindingColumn.OTHER]]
     same_warp = row[FindingColumn.OTHER_WARP] == row[FindingColumn.WARP]
     other = f"lane {row[FindingColumn.OTHER_LANE]}"
     if not same_warp:
         other = f"warp {row[FindingColumn.OTHER_WARP]} {other}"
     also = other_deed.format(other=other)
     between = "" if fault == Fault.WRITE_OF_EQUAL else ", with no barrier between"
-    return f"race: {_who(row)} {deed} {_element(code, row)}, {also} in line {other_line}{between}"
+    return f"race: {_who(row)} {deed} {_element(launch, row)}, {also} in line {other_line}{between}"
 
 
 def _meeting(launch: Launch, fault: Fault, who: str, row: list[int]) -> str:
@@ -124,37 +123,30 @@ def _array(code: WarpCode, number: int) -> str:
     return names[number]
 
 
-def _is_shared(code: WarpCode, number: int) -> bool:
-    return number >= sum(p.dimensions > 0 for p in code.parameters)
-
-
-def _bounds(code: WarpCode, row: list[int]) -> str:
+def _bounds(launch: Launch, row: list[int]) -> str:
     """`s, which has 32` or `dimension 1 of s, which has 32`."""
-    instruction, number = row[FindingColumn.INSTRUCTION], row[FindingColumn.ARRAY]
-    name = _array(code, number)
-    if not _is_shared(code, number):
-        return name
-    arrays = [p for p in code.parameters if p.dimensions]
-    shape = code.shared[number - len(arrays)].shape
-    dimension = 0
-    if code.rows[instruction, Column.OP] == Op.INDEX:
-        dimension = int(code.rows[instruction, Column.Y])
+    code, number = launch.code, row[FindingColumn.ARRAY]
+    columns = code.rows[row[FindingColumn.INSTRUCTION]]
+    name, shape = _array(code, number), launch.shapes[number]
+    if columns[Column.OP] == Op.INDEX:
+        dimension = int(columns[Column.Y])
         return f"dimension {dimension} of {name}, which has {shape[dimension]}"
-    return f"{name}, which has {shape[dimension]}"
+    return f"{name}, which has {prod(shape)}"
 
 
-def _element(code: WarpCode, row: list[int]) -> str:
-    """`s[3, 4]`, by the strides of a shared array; `x[17]` counts elements of memory."""
-    number, at = row[FindingColumn.ARRAY], row[FindingColumn.INDEX]
-    name = _array(code, number)
-    arrays = sum(p.dimensions > 0 for p in code.parameters)
-    if not _is_shared(code, number):
-        return f"{name}[{at}]"
-    array = code.shared[number - arrays]
-    bits, base, shift = array.swizzle
-    at ^= ((at >> (base + shift)) & ((1 << bits) - 1)) << base
+def _element(launch: Launch, row: list[int]) -> str:
+    """`s[3, 4]`, from the place in memory, which pads and swizzles move."""
+    code, number, at = launch.code, row[FindingColumn.ARRAY], row[FindingColumn.INDEX]
+    shape = launch.shapes[number]
+    parameters = sum(p.dimensions > 0 for p in code.parameters)
+    strides: tuple[int, ...] = tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
+    if number >= parameters:
+        array = code.shared[number - parameters]
+        bits, base, shift = array.swizzle
+        at ^= ((at >> (base + shift)) & ((1 << bits) - 1)) << base
+        strides = array.strides
     indices = []
-    for stride in array.strides:
+    for stride in strides:
         indices.append(at // stride)
         at %= stride
-    return f"{name}[{', '.join(str(int(i)) for i in np.array(indices))}]"
+    return f"{_array(code, number)}[{', '.join(str(i) for i in indices)}]"

@@ -22,10 +22,12 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Placed:
-    """An argument in a launch's memory: the bytes from `at` on are those of `array`."""
+    """An argument in a launch's memory: the bytes from `at` on are those of `array`, the shadow's
+    rows from `dark` on are of its elements."""
 
     array: Array
     at: int
+    dark: int
 
 
 def settings(simt: Simt, checks: bool, most_steps: int) -> Ints:
@@ -54,31 +56,27 @@ def memories(code: WarpCode, arguments: Sequence[Array]) -> tuple[Memories, list
     An argument given twice lies there once.
     """
     placed: list[Placed] = []
-    end = 0
+    end = dark = 0
     for array in arguments:
         known = [p for p in placed if p.array is array]
-        placed.append(known[0] if known else Placed(array, end))
+        placed.append(known[0] if known else Placed(array, end, dark))
         if not known:
             end += -(-array.nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+            dark += array.size
     far = np.zeros(max(end, 8), np.uint8)
-    rows, shadow = [], 0
     for place in placed:
         raw = np.ascontiguousarray(place.array).view(np.uint8).reshape(-1)
         far[place.at : place.at + raw.size] = raw
     kinds = [parameter.kind for parameter in code.parameters if parameter.dimensions]
-    for place, kind in zip(placed, kinds, strict=True):
-        rows.append(_row(GLOBAL, kind, place.at, place.array.shape, place.at // ITEM_BYTES[kind]))
-    near_rows, near_bytes, shadow = _near(code.shared)
+    rows = [
+        _row(GLOBAL, kind, place.at, place.array.shape, place.dark)
+        for place, kind in zip(placed, kinds, strict=True)
+    ]
+    near_rows, near_bytes, near_dark = _near(code.shared)
     table = np.array([*rows, *near_rows], np.int64).reshape(-1, ArrayColumn.WIDTH)
     near = np.zeros(max(near_bytes, 8), np.uint8)
-    dark = end // min((ITEM_BYTES[kind] for kind in kinds), default=1)
-    return (
-        Memories(
-            table, views(far), views(near), np.zeros((max(dark, 1), 2), np.int64),
-            np.zeros((max(shadow, 1), 2), np.int64),
-        ),
-        placed, far,
-    )  # fmt: skip
+    shadows = [np.zeros((max(size, 1), 2), np.int64) for size in (dark, near_dark)]
+    return Memories(table, views(far), views(near), shadows[0], shadows[1]), placed, far
 
 
 def _row(

@@ -112,6 +112,7 @@ class Notes(NamedTuple):
     """What comes out: counts of each instruction, findings, and where time stands."""
 
     counts: Ints
+    banks: Ints  # [instruction, bank]: words that it took from or put into a bank
     findings: Ints
     now: Ints
 
@@ -173,10 +174,11 @@ def scratch(lanes: int, banks: int) -> Scratch:
     )  # fmt: skip
 
 
-def notes(instructions: int) -> Notes:
+def notes(instructions: int, banks: int) -> Notes:
     """Nothing counted, nothing found."""
     return Notes(
         np.zeros((instructions, Count.WIDTH), np.int64),
+        np.zeros((instructions, banks), np.int64),
         np.zeros((MOST_FINDINGS, FindingColumn.WIDTH), np.int64),
         np.zeros(NUMBER, np.int64),
     )

@@ -14,6 +14,7 @@ from npusim.program.simt import statements
 from npusim.program.simt.assembly import Assembly
 from npusim.program.simt.code import Column, Parameter, WarpCode
 from npusim.program.simt.context import Context, Frame
+from npusim.program.simt.example import Maker
 from npusim.program.simt.flow import meeting_places, registers_alive
 from npusim.program.simt.opcodes import REAL_KINDS, Op
 from npusim.program.simt.source import Source, source_of
@@ -32,6 +33,7 @@ class WarpKernel:
     name: str
     body: Body
     registers: int | None = None
+    make_example: Maker | None = None
     _compiled: dict[Any, WarpCode] = field(default_factory=dict, repr=False)
 
     def compile(
@@ -41,11 +43,16 @@ class WarpKernel:
 
         Raises InputError, at the line, for what a kernel cannot hold.
         """
-        chosen = self._choices(choices or {})
+        chosen = self._chosen(choices or {})
         key = (tuple(parameters), tuple(sorted(chosen.items())))
         if key not in self._compiled:
             self._compiled[key] = _compiled(self, parameters, chosen)
         return self._compiled[key]
+
+    def example(self, make: Maker) -> Maker:
+        """Decorates a function of (rng, *, sizes) that returns an Example for `npusim kernel`."""
+        self.make_example = make
+        return make
 
     @property
     def parameters(self) -> list[str]:
@@ -54,10 +61,15 @@ class WarpKernel:
         found = inspect.signature(self.body).parameters.values()
         return [p.name for p in found if p.kind in kinds]
 
-    def _choices(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Every keyword-only parameter with its value."""
+    @property
+    def choices(self) -> dict[str, Any]:
+        """Keyword-only parameters and their defaults, which may be `inspect.Parameter.empty`."""
         found = inspect.signature(self.body).parameters.values()
-        known = {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+        return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
+
+    def _chosen(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Every choice with its value."""
+        known = self.choices
         for name in given:
             if name not in known:
                 raise InputError(

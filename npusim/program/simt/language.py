@@ -1,5 +1,6 @@
 """What warp kernels are written with: `from npusim import simt`, then `simt.thread.x`."""
 
+from npusim.program.simt.example import Example
 from npusim.program.simt.functions import (
     atomic_add,
     atomic_and,
@@ -72,6 +73,7 @@ from npusim.program.simt.names import (
 )
 
 __all__ = [
+    "Example",
     "WarpKernel",
     "active",
     "all_lanes",

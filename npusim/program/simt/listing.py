@@ -41,7 +41,7 @@ def instruction(code: WarpCode, row: Sequence[int]) -> str:
     op, kind = Op(row[Column.OP]), Kind(row[Column.KIND]).name.lower()
     name = op.name.lower()
     if op in _NAMES:
-        which = _NAMES[op](row[Column.X]).name.lower()
+        which = str(_NAMES[op](row[Column.X]).name.lower())
         name = which if op in (Op.INTEGER, Op.REAL, Op.UNARY, Op.COMPARE) else f"{name}.{which}"
     if op in (Op.LOAD, Op.STORE, Op.ATOMIC, Op.INDEX):
         return _of_memory(code, op, row)
@@ -60,7 +60,8 @@ def instruction(code: WarpCode, row: Sequence[int]) -> str:
 
 def _of_memory(code: WarpCode, op: Op, row: Sequence[int]) -> str:
     names = [p.name for p in code.parameters if p.dimensions] + [s.name for s in code.shared]
-    array, at = names[row[Column.X]], _register(code, row[Column.A])
+    array: str = names[row[Column.X]]
+    at = _register(code, row[Column.A])
     wide = f".x{row[Column.Y]}" if op in (Op.LOAD, Op.STORE) and row[Column.Y] > 1 else ""
     if op == Op.LOAD:
         return f"load{wide} r{row[Column.D]} = {array}[{at}]"
@@ -82,6 +83,6 @@ def _register(code: WarpCode, number: int) -> str:
     at = presets.index(number)
     scalar = at - (len(presets) - len(code.scalars))
     if scalar >= 0:
-        return code.scalars[scalar]
+        return str(code.scalars[scalar])
     value = code.integers[at] if code.integers[at] else code.reals[at]
     return str(value).removesuffix(".0")
