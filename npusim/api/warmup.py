@@ -19,6 +19,7 @@ from npusim.api.hardware import load_hardware
 from npusim.api.pipeline import build_program, prepare, run
 from npusim.api.request import Request
 from npusim.api.stages import Watcher, nobody
+from npusim.api.warp_kernel import run_kernel
 from npusim.core.compiled import compilations, entry_points, kept_functions
 from npusim.core.jit import cache_folder, is_temporary
 from npusim.hw.dram import Dram
@@ -26,6 +27,7 @@ from npusim.machine.dram import replay as bursts
 from npusim.machine.dram.detailed.replay import replay_detailed
 from npusim.machine.dram.traces import trace
 from npusim.machine.replay import MODELS, replay
+from npusim.machine.simt.cost import access_cost
 from npusim.machine.transfers import Transfers
 from npusim.program import deadlock
 
@@ -77,6 +79,7 @@ def warm_up(watcher: Watcher = nobody) -> Warmth:
             run(request)
         _look_for_deadlock()
         _replay_traces()
+        _launch_warps()
     return Warmth(
         compiled=frozenset(compiled),
         kept=frozenset(kept_functions()),
@@ -114,3 +117,11 @@ def _replay_traces() -> None:
     pair = np.array([0, 1])
     for model in MODELS:
         replay(grid, Transfers(nothing, nothing, nothing + 1, nothing + 64, nothing, pair), model)
+
+
+def _launch_warps() -> None:
+    """A warp kernel, and the rule for one access by itself."""
+    run_kernel("transpose", sizes={"rows": "32", "columns": "32"}, out=None)
+    simt = load_hardware("npu_a", ())[0].machine.core.simt
+    assert simt is not None
+    access_cost(range(0, 4 * simt.warp_lanes, 4), 4, simt)

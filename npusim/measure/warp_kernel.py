@@ -22,7 +22,9 @@ class Line:
     """A source line: instructions issued, lanes active in them, wavefronts of shared memory and
     how many of them are beyond the ideal, sectors and lines of memory, branches that diverged.
 
-    `banks` counts the words that each bank gave or took."""
+    `banks` are the words that each bank gave or took, `busy` the phases in which it had any: their
+    quotient is the degree of conflict.
+    """
 
     number: int
     text: str
@@ -34,6 +36,7 @@ class Line:
     lines: int
     divergent: int
     banks: tuple[int, ...]
+    busy: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def lines_of(launch: Launch) -> tuple[Line, ...]:
     found = []
     for number in np.unique(code.lines).tolist():
         here = code.lines == number
-        counts = launch.counts[here].sum(axis=0)
+        counts, banks = launch.counts[here].sum(axis=0), launch.banks[here].sum(axis=0)
         found.append(
             Line(
                 number=number,
@@ -101,7 +104,8 @@ def lines_of(launch: Launch) -> tuple[Line, ...]:
                 sectors=int(counts[Count.SECTORS]),
                 lines=int(counts[Count.LINES]),
                 divergent=int(counts[Count.DIVERGENT]),
-                banks=tuple(int(n) for n in launch.banks[here].sum(axis=0)),
+                banks=tuple(int(n) for n in banks[:, 0]),
+                busy=tuple(int(n) for n in banks[:, 1]),
             )
         )
     return tuple(found)

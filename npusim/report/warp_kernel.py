@@ -86,19 +86,27 @@ def report(found: WarpKernelResult, code: WarpCode) -> str:
 
 
 def picture(found: WarpKernelResult) -> str:
-    """An SVG document: how many words each bank gave or took, by source line."""
+    """An SVG document: by source line and bank, how many words a bank had to give at once."""
     rows = [line for line in found.lines if line.wavefronts]
-    words = [list(line.banks) for line in rows]
+    degree = [
+        [words / busy if busy else 0.0 for words, busy in zip(line.banks, line.busy, strict=True)]
+        for line in rows
+    ]
+    most = max(max(row) for row in degree)
 
     def draw(axes: Axes) -> None:
-        image = axes.imshow(words, aspect="auto", cmap="viridis", vmin=0, interpolation="nearest")
+        image = axes.imshow(
+            degree, aspect="auto", cmap="YlOrRd", vmin=1, vmax=max(most, 2), interpolation="nearest"
+        )
         axes.set_yticks(range(len(rows)), [_label(line) for line in rows], fontsize=7)
         axes.set_xlabel("bank")
         axes.grid(visible=False)
-        axes.set_title(f"{found.kernel} on {found.hardware}: words of each bank of shared memory")
-        axes.figure.colorbar(image, ax=axes, label="words", shrink=0.8)
+        axes.set_title(
+            f"{found.kernel} on {found.hardware}: words of a bank at once (1: no conflict)"
+        )
+        axes.figure.colorbar(image, ax=axes, label="words at once", shrink=0.9)
 
-    return figure.svg(draw, 9.0, 1.6 + 0.32 * len(rows))
+    return figure.svg(draw, 9.0, 1.8 + 0.34 * len(rows))
 
 
 def _label(line: Line) -> str:

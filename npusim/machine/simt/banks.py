@@ -24,7 +24,8 @@ def count_wavefronts(
         n.counts[pc, Count.WAVEFRONTS] += 1
         n.counts[pc, Count.PHASES] += 1
         for bank in range(banks):
-            n.banks[pc, bank] += 1
+            n.banks[pc, bank, 0] += 1
+            n.banks[pc, bank, 1] += 1
         return
     size = 0
     while (1 << size) < width_bytes:
@@ -82,6 +83,7 @@ def _phase(
             bank = word % banks
             if s.stamp[bank] != stamp:
                 s.stamp[bank], s.filled[bank] = stamp, 0
+                n.banks[pc, bank, 1] += 1
             filled, at = s.filled[bank], 0
             if turns:
                 at = filled
@@ -89,6 +91,6 @@ def _phase(
                 at += 1
             if at == filled:
                 s.words[bank, at], s.filled[bank] = word, filled + 1
-                n.banks[pc, bank] += 1
+                n.banks[pc, bank, 0] += 1
                 most = max(most, filled + 1)
     return most

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npusim.core.jit import jit
+from npusim.core.jit import jit, jit_inline
 from npusim.machine.simt.findings import note
 from npusim.machine.simt.hazards import word_of
 from npusim.machine.simt.masks import first_lane, lanes_in
@@ -47,7 +47,7 @@ def release(t: Tables, r: Registers, p: Paths, m: Meetings, n: Notes) -> bool:
     return False
 
 
-@jit
+@jit_inline
 def _complete(p: Paths, m: Meetings, warp: int) -> bool:
     """Whether all that a warp waits for are there: so many threads, or all that are not done."""
     there = 0
@@ -60,7 +60,7 @@ def _complete(p: Paths, m: Meetings, warp: int) -> bool:
     return bool(there >= m.threads[warp])
 
 
-@jit
+@jit_inline
 def _tell(t: Tables, r: Registers, p: Paths, m: Meetings, warp: int) -> None:
     """Those who meet learn about all their predicates."""
     what = t.rows[m.site[warp], Column.X]
@@ -85,7 +85,7 @@ def _tell(t: Tables, r: Registers, p: Paths, m: Meetings, warp: int) -> None:
                     r.integers[other, t.rows[m.site[other], Column.D], lane] = answer
 
 
-@jit
+@jit_inline
 def _go_on(p: Paths, m: Meetings, n: Notes, warp: int) -> None:
     """All that wait with a warp are ready, and ordered behind what the others did before."""
     number, site, everyone = m.number[warp], m.site[warp], m.threads[warp] == 0

@@ -3,7 +3,7 @@
 A word of the shadow holds a tick (32 bits), the warp and the lane (6 each), the instruction (16)
 and flags; ticks advance at barriers. An access is ordered behind another of its block if it is of
 the same warp, or if the other's tick lies before what its warp knows of the other's; accesses of
-different blocks of a launch never are.
+different blocks of a launch never are (A67).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def run_blocks(
                 break
 
 
-@jit
+@jit_inline
 def _begin(t: Tables, r: Registers, p: Paths, m: Meetings, n: Notes, block: int) -> None:
     """All warps of a block at the first instruction, nobody ahead of others."""
     n.now[BLOCK] = block
@@ -82,7 +82,7 @@ def _begin(t: Tables, r: Registers, p: Paths, m: Meetings, n: Notes, block: int)
             m.known[warp, other] = 0
 
 
-@jit
+@jit_inline
 def _count(p: Paths, status: int) -> int:
     """Warps of a status."""
     found = 0
@@ -91,7 +91,7 @@ def _count(p: Paths, status: int) -> int:
     return found
 
 
-@jit
+@jit_inline
 def _wake(p: Paths) -> None:
     """Something has changed: those that went round in circles may go on."""
     for warp in range(p.status.size):

@@ -11,7 +11,7 @@ from npusim.program.simt.code import Column
 from npusim.program.simt.opcodes import Kind, Shuffle, Special, Vote
 
 
-@jit
+@jit_inline
 def special(t: Tables, r: Registers, s: Scratch, n: Notes, pc: int, warp: int) -> None:
     """D = what the thread knows of its place."""
     which, out = t.rows[pc, Column.X], r.integers[warp, t.rows[pc, Column.D]]
@@ -72,7 +72,7 @@ def _source(mode: int, lane: int, by: int, width: int) -> int:
     return at if first <= at < first + width else lane
 
 
-@jit
+@jit_inline
 def vote(t: Tables, r: Registers, s: Scratch, pc: int, warp: int) -> None:
     """D = what the active lanes find together."""
     row = t.rows[pc]

@@ -35,8 +35,11 @@ MOST_STEPS = 1 << 40
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch did: `counts` int64 [instructions, Count], words by bank `banks` int64
-    [instructions, banks], `findings` [n, FindingColumn]; `shapes` of arrays by number."""
+    """What a launch did.
+
+    `counts` int64 [instructions, Count]; `banks` int64 [instructions, banks, 2], words of each bank
+    and phases in which it had any; `findings` [n, FindingColumn]; `shapes` of arrays by number.
+    """
 
     code: WarpCode
     blocks: Shape

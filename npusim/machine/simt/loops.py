@@ -53,7 +53,7 @@ def _repeats(r: Registers, p: Paths, warp: int) -> bool:
     return False
 
 
-@jit
+@jit_inline
 def _as_before(r: Registers, p: Paths, warp: int) -> bool:
     for register in range(r.integers.shape[1]):
         for lane in range(r.integers.shape[2]):

@@ -3,7 +3,7 @@
 On divergence the running path becomes the one that waits where both meet again, and each of the
 two that is not there already is put on top, the one that jumps last; so it runs first. This is
 reconvergence at the immediate post-dominator with a stack, as GPUs had it until Volta (Fung et
-al., MICRO 2007).
+al., MICRO 2007) (A66).
 """
 
 from __future__ import annotations

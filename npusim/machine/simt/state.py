@@ -112,7 +112,7 @@ class Notes(NamedTuple):
     """What comes out: counts of each instruction, findings, and where time stands."""
 
     counts: Ints
-    banks: Ints  # [instruction, bank]: words that it took from or put into a bank
+    banks: Ints  # [instruction, bank, 2]: words of a bank, and phases in which it had any
     findings: Ints
     now: Ints
 
@@ -178,7 +178,7 @@ def notes(instructions: int, banks: int) -> Notes:
     """Nothing counted, nothing found."""
     return Notes(
         np.zeros((instructions, Count.WIDTH), np.int64),
-        np.zeros((instructions, banks), np.int64),
+        np.zeros((instructions, banks, 2), np.int64),
         np.zeros((MOST_FINDINGS, FindingColumn.WIDTH), np.int64),
         np.zeros(NUMBER, np.int64),
     )

@@ -1,4 +1,4 @@
-"""Warp kernels: functions of one thread, compiled for the kinds of their arguments."""
+"""Warp kernels: functions of one thread, compiled for the kinds of their arguments (A68)."""
 
 from __future__ import annotations
 
