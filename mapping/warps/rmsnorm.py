@@ -4,16 +4,9 @@ import numpy as np
 
 from npusim import simt
 
+from ._warp import over_warp_sum
+
 WARPS = 8
-
-
-def over_warp(value):
-    """The sum over the warp, in every lane."""
-    distance = simt.lanes // 2
-    while distance > 0:
-        value += simt.shuffle_xor(value, distance)
-        distance //= 2
-    return value
 
 
 @simt.kernel
@@ -24,7 +17,7 @@ def rmsnorm(x, scale, out, epsilon, *, warps=WARPS):
     squares = 0.0
     for i in range(simt.thread.x, x.shape[1], simt.threads.x):
         squares += x[row, i] ** 2
-    squares = over_warp(squares)
+    squares = over_warp_sum(squares)
     if simt.lane == 0:
         parts[simt.warp] = squares
     simt.barrier()

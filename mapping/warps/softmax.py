@@ -6,23 +6,7 @@ import numpy as np
 
 from npusim import simt
 
-
-def of_warp_max(value):
-    """The largest value of the warp, in every lane."""
-    distance = simt.lanes // 2
-    while distance > 0:
-        value = max(value, simt.shuffle_xor(value, distance))
-        distance //= 2
-    return value
-
-
-def of_warp_sum(value):
-    """The sum over the warp, in every lane."""
-    distance = simt.lanes // 2
-    while distance > 0:
-        value += simt.shuffle_xor(value, distance)
-        distance //= 2
-    return value
+from ._warp import over_warp_max, over_warp_sum
 
 
 @simt.kernel
@@ -34,11 +18,11 @@ def softmax(x, out):
     top = -math.inf
     for i in range(simt.lane, x.shape[1], simt.lanes):
         top = max(top, x[row, i])
-    top = of_warp_max(top)
+    top = over_warp_max(top)
     total = 0.0
     for i in range(simt.lane, x.shape[1], simt.lanes):
         total += simt.exp(x[row, i] - top)
-    total = of_warp_sum(total)
+    total = over_warp_sum(total)
     for i in range(simt.lane, x.shape[1], simt.lanes):
         out[row, i] = simt.exp(x[row, i] - top) / total
 
