@@ -13,13 +13,14 @@ from npusim.machine.simt.elements import (
     raw_at,
 )
 from npusim.machine.simt.findings import note
-from npusim.machine.simt.hazards import check_read, check_write, word_of
+from npusim.machine.simt.hazards import check_reads, check_write, word_of
 from npusim.machine.simt.numbers import wrapped
 from npusim.machine.simt.positions import is_near, locate
 from npusim.machine.simt.sectors import count_sectors
 from npusim.machine.simt.state import (
     CHANGES,
     FIRST_TICK,
+    Bits,
     Ints,
     Meetings,
     Memories,
@@ -48,19 +49,32 @@ def load(
     base, dark = k.arrays[array, ArrayColumn.BASE], k.arrays[array, ArrayColumn.SHADOW]
     independent = t.settings[Setting.INDEPENDENT] != 0
     for part in range(elements):
-        d = row[Column.D] + part
+        if t.settings[Setting.CHECKS]:
+            check_reads(shadow, dark + part, s, m, n, pc, warp, array, near, independent)
+        _read(r, s, memory, kind, base + part, row[Column.D] + part, warp, t.halves)
+
+
+@jit_inline
+def _read(
+    r: Registers, s: Scratch, memory: Views, kind: int, base: int, d: int, warp: int, halves: Bits
+) -> None:  # fmt: skip
+    """Register d = the elements at all positions; 0 where a fault leaves none."""
+    if kind == Kind.FP32:
+        bits = r.bits[warp, d]
         for lane in range(s.active.size):
-            if s.position[lane] < 0:
-                if s.active[lane]:
-                    r.integers[warp, d, lane], r.reals[warp, d, lane] = 0, 0
-                continue
-            at = s.position[lane] + part
-            if t.settings[Setting.CHECKS]:
-                check_read(shadow, dark, at, m, n, pc, warp, lane, array, near, independent)
+            if s.position[lane] >= 0:
+                bits[lane] = memory.u32[base + s.position[lane]]
+            elif s.active[lane]:
+                bits[lane] = 0
+        return
+    for lane in range(s.active.size):
+        if s.position[lane] >= 0:
             if kind >= Kind.FP16:
-                r.bits[warp, d, lane] = bits_at(memory, kind, base + at, t.halves)
+                r.bits[warp, d, lane] = bits_at(memory, kind, base + s.position[lane], halves)
             else:
-                r.integers[warp, d, lane] = integer_at(memory, kind, base + at)
+                r.integers[warp, d, lane] = integer_at(memory, kind, base + s.position[lane])
+        elif s.active[lane]:
+            r.integers[warp, d, lane], r.bits[warp, d, lane] = 0, 0
 
 
 @jit_inline

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from npusim.core.jit import jit_inline
 from npusim.machine.simt.findings import note
-from npusim.machine.simt.state import FIRST_TICK, TICK, Ints, Meetings, Notes
+from npusim.machine.simt.state import FIRST_TICK, TICK, Ints, Meetings, Notes, Scratch
 from npusim.machine.simt.tables import Fault
 
 #: Flags of a word: an atomic access; several warps, or several blocks, have read the element.
@@ -46,27 +46,37 @@ def _oldest(m: Meetings, warp: int) -> int:
 
 
 @jit_inline
-def check_read(
-    shadow: Ints, dark: int, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int,
-    array: int, near: bool, independent: bool,
+def check_reads(
+    shadow: Ints, dark: int, s: Scratch, m: Meetings, n: Notes, pc: int, warp: int, array: int,
+    near: bool, independent: bool,
 ) -> None:  # fmt: skip
-    """Before a lane reads element `at` of an array whose shadow begins at `dark`."""
-    written = shadow[dark + at, 0]
-    if near and written >> 32 < n.now[FIRST_TICK]:
-        note(n, Fault.UNINITIALISED, pc, warp, lane, at, array, 0)
-    elif written != 0 and not _ordered(m, n, warp, lane, written, independent):
-        note(n, Fault.READ_AFTER_WRITE, pc, warp, lane, at, array, written)
-    mine, before = word_of(n, pc, warp, lane, False), shadow[dark + at, 1]
-    if before != 0 and not (near and before >> 32 < n.now[FIRST_TICK]):
-        if before >> 32 < n.now[FIRST_TICK]:
-            mine |= _BLOCKS
-        else:
-            mine |= before & _BLOCKS
-            if not _ordered(m, n, warp, lane, before, independent):
-                mine |= _WARPS
-            elif before >> 32 == n.now[TICK]:
-                mine |= before & _WARPS
-    shadow[dark + at, 1] = mine
+    """Before lanes read their elements of an array whose shadow begins at `dark`."""
+    first, word = n.now[FIRST_TICK], word_of(n, pc, warp, 0, False)
+    for lane in range(s.position.size):
+        at = s.position[lane]
+        if at < 0:
+            continue
+        written, before = shadow[dark + at, 0], shadow[dark + at, 1]
+        shadow[dark + at, 1] = word | (lane << 20)
+        if near and written >> 32 < first:
+            note(n, Fault.UNINITIALISED, pc, warp, lane, at, array, 0)
+        elif written != 0 and not _ordered(m, n, warp, lane, written, independent):
+            note(n, Fault.READ_AFTER_WRITE, pc, warp, lane, at, array, written)
+        if before != 0:
+            shadow[dark + at, 1] |= _earlier_readers(m, n, warp, lane, before, near, independent)
+
+
+@jit_inline
+def _earlier_readers(
+    m: Meetings, n: Notes, warp: int, lane: int, before: int, near: bool, independent: bool
+) -> int:  # fmt: skip
+    """Flags for what the shadow forgets: that others have read the element too."""
+    if before >> 32 < n.now[FIRST_TICK]:
+        return 0 if near else _BLOCKS
+    flags = before & _BLOCKS
+    if not _ordered(m, n, warp, lane, before, independent):
+        return flags | _WARPS
+    return flags | (before & _WARPS) if before >> 32 == n.now[TICK] else flags
 
 
 @jit_inline
