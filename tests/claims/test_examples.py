@@ -9,10 +9,12 @@ import pytest
 
 from npusim.api.pipeline import run
 from npusim.api.request import Request
+from npusim.api.warp_kernel import run_kernel
 from npusim.cli.main import main
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+SOURCES = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+BLOCKS = [source for source in SOURCES if "simt" not in source]
 MACHINES = re.findall(r"^```yaml\n(.*?)^```", README, re.M | re.S)
 SMALL = {"batch": "64", "inputs": "96", "hidden": "256"}
 
@@ -28,6 +30,16 @@ def test_an_mlp_runs_under_it(number, tmp_path):
     result = run(Request("mlp", plan=str(path), sizes=SMALL, out=None)).result
     assert result.totals.validated and not result.fallbacks
     assert any(layer.step for layer in result.layers)
+
+
+@pytest.mark.parametrize(("pad", "conflicts"), [(0, 16 * 32 * 31), (1, 0)])
+def test_the_warp_kernel_counts_what_is_said(tmp_path, monkeypatch, pad, conflicts):
+    (source,) = (source for source in SOURCES if "simt" in source)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(source)
+    result = run_kernel("mine.py:reverse", sizes={"pad": str(pad)}, out=None).result
+    assert result.is_right and result.findings == ()
+    assert result.total("conflicts") == conflicts
 
 
 @pytest.fixture
