@@ -22,8 +22,9 @@ from npusim.hw.loader import load_machine
 from npusim.library import ROOT
 from npusim.machine.simt.launch import launch
 from npusim.machine.simt.tables import Count
-from npusim.program.simt.code import Column, Parameter
-from npusim.program.simt.opcodes import Kind, Op
+from npusim.program.simt.arguments import parameters_of
+from npusim.program.simt.code import Column
+from npusim.program.simt.opcodes import Op
 
 HERE = Path(__file__).parent
 #: Sizes that both are given, and those of numba's simulator.
@@ -40,11 +41,7 @@ def ours(name: str) -> tuple[float, int]:
     for _ in range(6):  # the first one compiles
         example = made(kernel, path, OURS[name], seed=0)
         arguments = list(example.arguments)
-        kinds = [
-            Parameter(n, Kind.FP32, a.ndim)
-            for n, a in zip(kernel.parameters, arguments, strict=True)
-        ]
-        code = kernel.compile(kinds, example.choices)
+        code = kernel.compile(parameters_of(kernel.parameters, arguments), example.choices)
         blocks, threads = np.atleast_1d(example.blocks), np.atleast_1d(example.threads)
         start = time.process_time()
         done = launch(code, blocks.tolist(), threads.tolist(), arguments, simt)

@@ -17,16 +17,9 @@ from npusim.core.modules import load_module, member, placing_errors
 from npusim.core.sizes import value_of
 from npusim.hw.loader import LoadedMachine
 from npusim.machine.simt.launch import Launch, launch
-from npusim.program.simt.code import Parameter
+from npusim.program.simt.arguments import parameters_of
 from npusim.program.simt.example import Compared, Example, compared, sizes_of
 from npusim.program.simt.kernel import WarpKernel
-from npusim.program.simt.opcodes import Kind
-
-_KINDS = {
-    "float32": Kind.FP32, "float16": Kind.FP16, "bfloat16": Kind.BF16, "int8": Kind.INT8,
-    "uint8": Kind.UINT8, "int16": Kind.INT16, "uint16": Kind.UINT16, "int32": Kind.INT32,
-    "uint32": Kind.UINT32, "int64": Kind.INT64, "bool": Kind.BOOL,
-}  # fmt: skip
 
 
 def find_kernel(subject: str) -> tuple[WarpKernel, Path, list[str]]:
@@ -97,7 +90,7 @@ def launched(
     if len(names) != len(example.arguments):
         text = f"{len(names)} arguments, its example gives {len(example.arguments)}"
         raise InputError(f"kernel {kernel.name} takes {text}")
-    parameters = [_parameter(n, a) for n, a in zip(names, example.arguments, strict=True)]
+    parameters = parameters_of(names, example.arguments)
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in example.arguments]
     code = kernel.compile(parameters, example.choices)
     done = launch(
@@ -123,21 +116,3 @@ def launched(
 
 def _sizes(given: int | Sequence[int]) -> Sequence[int]:
     return [given] if isinstance(given, int) else list(given)
-
-
-def _parameter(name: str, argument: Any) -> Parameter:
-    """The kind of an argument. Raises InputError for what lanes cannot hold."""
-    if isinstance(argument, np.ndarray):
-        kind = _KINDS.get(str(argument.dtype))
-        if kind is None or not 1 <= argument.ndim <= 4:
-            allowed = ", ".join(_KINDS)
-            found = f"{argument.dtype} of {argument.ndim} dimensions"
-            raise InputError(
-                f"{name}: warps take arrays of 1 to 4 dimensions of {allowed}; found {found}"
-            )
-        return Parameter(name, kind, argument.ndim)
-    if isinstance(argument, bool | int | np.integer):
-        return Parameter(name, Kind.INT32 if abs(int(argument)) < 1 << 31 else Kind.INT64, 0)
-    if isinstance(argument, float | np.floating):
-        return Parameter(name, Kind.FP32, 0)
-    raise InputError(f"{name}: warps take arrays and numbers, found {type(argument).__name__}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from npusim.core.jit import jit_inline
 from npusim.machine.simt.numbers import wrapped
-from npusim.machine.simt.state import Active, Ints, Reals
+from npusim.machine.simt.state import Active, Ints, Numbers, Reals
 from npusim.program.simt.opcodes import Binary, Kind
 
 
@@ -41,7 +41,7 @@ def _wrap(kind: int, out: Ints, active: Active) -> None:
 
 
 @jit_inline
-def _sum(which: int, out: Ints, a: Ints, b: Ints, active: Active) -> None:
+def _sum(which: int, out: Numbers, a: Numbers, b: Numbers, active: Active) -> None:
     if which == Binary.ADD:
         for lane in range(active.size):
             out[lane] = a[lane] + b[lane] if active[lane] else out[lane]
@@ -100,15 +100,8 @@ def _shifted(which: int, value: int, by: int) -> int:
 @jit_inline
 def real(which: int, out: Reals, a: Reals, b: Reals, active: Active) -> None:
     """Out = a (which) b in fp32; minimum and maximum prefer numbers to NaN, as units do."""
-    if which == Binary.ADD:
-        for lane in range(active.size):
-            out[lane] = a[lane] + b[lane] if active[lane] else out[lane]
-    elif which == Binary.SUBTRACT:
-        for lane in range(active.size):
-            out[lane] = a[lane] - b[lane] if active[lane] else out[lane]
-    elif which == Binary.MULTIPLY:
-        for lane in range(active.size):
-            out[lane] = a[lane] * b[lane] if active[lane] else out[lane]
+    if which <= Binary.MULTIPLY:
+        _sum(which, out, a, b, active)
     elif which == Binary.MINIMUM or which == Binary.MAXIMUM:
         _real_extreme(which, out, a, b, active)
     else:

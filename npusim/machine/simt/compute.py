@@ -6,8 +6,7 @@ from npusim.core.jit import jit_inline
 from npusim.machine.simt.arithmetic import fma, integer, real
 from npusim.machine.simt.findings import note
 from npusim.machine.simt.functions import (
-    compare_integers,
-    compare_reals,
+    compare,
     integer_function,
     is_nan,
     real_function,
@@ -38,9 +37,9 @@ def compute(
         real(row[Column.X], reals[d], reals[a], reals[b], s.active)
     elif op == Op.COMPARE:
         if kind >= Kind.FP16:
-            compare_reals(row[Column.X], integers[d], reals[a], reals[b], s.active)
+            compare(row[Column.X], integers[d], reals[a], reals[b], s.active)
         else:
-            compare_integers(row[Column.X], integers[d], integers[a], integers[b], s.active)
+            compare(row[Column.X], integers[d], integers[a], integers[b], s.active)
     elif op == Op.INDEX:
         before = integers[a] if a >= 0 else integers[b]
         array, dimension = row[Column.X], row[Column.Y]

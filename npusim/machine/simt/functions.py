@@ -8,7 +8,7 @@ import numpy as np
 
 from npusim.core.jit import jit_inline
 from npusim.machine.simt.numbers import to_bf16, to_fp16, wrapped
-from npusim.machine.simt.state import Active, Bits, Ints, Reals
+from npusim.machine.simt.state import Active, Bits, Ints, Numbers, Reals
 from npusim.program.simt.opcodes import Comparison, Kind, Unary
 
 
@@ -100,23 +100,7 @@ def is_nan(out: Ints, a: Reals, active: Active) -> None:
 
 
 @jit_inline
-def compare_integers(which: int, out: Ints, a: Ints, b: Ints, active: Active) -> None:
-    """Out = 1 where a (which) b, else 0."""
-    for lane in range(active.size):
-        if active[lane]:
-            x, y = a[lane], b[lane]
-            if which == Comparison.LESS:
-                out[lane] = int(x < y)
-            elif which == Comparison.LESS_EQUAL:
-                out[lane] = int(x <= y)
-            elif which == Comparison.EQUAL:
-                out[lane] = int(x == y)
-            else:
-                out[lane] = int(x != y)
-
-
-@jit_inline
-def compare_reals(which: int, out: Ints, a: Reals, b: Reals, active: Active) -> None:
+def compare(which: int, out: Ints, a: Numbers, b: Numbers, active: Active) -> None:
     """Out = 1 where a (which) b, else 0."""
     for lane in range(active.size):
         if active[lane]:

@@ -12,6 +12,8 @@ from npusim.program.simt.code import WarpCode
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float32]
+#: A register of all lanes, of either sort.
+Numbers = Ints | Reals
 Bits = NDArray[np.uint32]
 Active = NDArray[np.uint8]
 #: Registers of `Block.now`.

@@ -23,12 +23,10 @@ def inlined(
     frame = Frame(source, end=Label())
     c.frames.append(frame)
     for name, value in given.items():
-        if isinstance(value, Reg) and name in frame.assignments:
-            copy = c.code.register(value.kind)
-            c.converted(value, value.kind, copy)
+        if isinstance(value, Known | Reg) and name in frame.assignments:
+            register = c.lane(node, value)
+            copy = c.converted(register, register.kind, c.code.register(register.kind))
             value = Reg(copy.number, copy.kind, owned=True)
-        elif isinstance(value, Known) and name in frame.assignments:
-            value = c.lane(node, value)
         elif isinstance(value, Reg):
             value = Reg(value.number, value.kind, owned=True)
         frame.variables[name] = value

@@ -7,14 +7,9 @@ import numpy as np
 from npusim.machine.simt.launch import launch
 from npusim.machine.simt.report import findings
 from npusim.machine.simt.tables import Count
-from npusim.program.simt.code import Column, Parameter
-from npusim.program.simt.opcodes import Kind, Op
-
-KINDS = {
-    "float32": Kind.FP32, "float16": Kind.FP16, "bfloat16": Kind.BF16, "int8": Kind.INT8,
-    "uint8": Kind.UINT8, "int16": Kind.INT16, "uint16": Kind.UINT16, "int32": Kind.INT32,
-    "uint32": Kind.UINT32, "int64": Kind.INT64, "bool": Kind.BOOL,
-}  # fmt: skip
+from npusim.program.simt.arguments import parameters_of
+from npusim.program.simt.code import Column
+from npusim.program.simt.opcodes import Op
 
 
 class Launcher:
@@ -27,11 +22,7 @@ class Launcher:
     def __call__(
         self, kernel, blocks, threads, *arguments, seed=None, most_steps=1 << 40, **choices
     ):
-        parameters = [
-            Parameter(name, KINDS[str(a.dtype)], a.ndim) if isinstance(a, np.ndarray)
-            else Parameter(name, Kind.FP32 if isinstance(a, float) else Kind.INT32, 0)
-            for name, a in zip(kernel.parameters, arguments, strict=True)
-        ]  # fmt: skip
+        parameters = parameters_of(kernel.parameters, arguments)
         code = kernel.compile(parameters, choices)
         self.done = launch(
             code, np.atleast_1d(blocks), np.atleast_1d(threads), arguments, self.simt, seed=seed,

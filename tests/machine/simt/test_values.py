@@ -242,3 +242,27 @@ def runner(simt):
     from tests.machine.simt.launching import Launcher
 
     return Launcher(simt())
+
+
+def counted_down(n, steps):
+    """Changes its own parameters, which a caller's values and constants must not feel."""
+    total = 0
+    while steps > 0:
+        steps -= 1
+        total += n
+        n -= 1
+    return total
+
+
+@s.kernel
+def calls_twice(out):
+    first = counted_down(s.lane, 3)
+    out[s.lane] = first * 1000 + counted_down(s.lane, 3) + s.lane
+
+
+def test_a_function_may_change_its_parameters(run):
+    """A constant lies in one register for all of the kernel."""
+    out = np.zeros(64, np.int32)
+    run()(calls_twice, 2, 32, out)
+    lane = np.arange(32)
+    assert np.array_equal(out[:32], (3 * lane - 3) * 1001 + lane)
