@@ -19,6 +19,7 @@ def note(
         same = same and n.findings[row, FindingColumn.INSTRUCTION] == pc
         if same and n.findings[row, FindingColumn.OTHER] == instruction:
             n.findings[row, FindingColumn.CASES] += 1
+            n.findings[row, FindingColumn.WARPS] |= 1 << warp
             return
     if found == n.findings.shape[0]:
         return
@@ -34,4 +35,4 @@ def note(
     n.findings[found, FindingColumn.ARRAY] = array
     n.findings[found, FindingColumn.OTHER_WARP] = (other >> 26) & 63
     n.findings[found, FindingColumn.OTHER_LANE] = (other >> 20) & 63
-    n.findings[found, FindingColumn.OTHER_TICK] = other >> 32
+    n.findings[found, FindingColumn.WARPS] = 1 << warp

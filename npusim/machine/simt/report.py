@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from npusim.machine.simt.launch import Launch
-from npusim.machine.simt.tables import Fault, FindingColumn
+from npusim.machine.simt.tables import Count, Fault, FindingColumn
 from npusim.program.simt.code import Column, WarpCode
-from npusim.program.simt.opcodes import Op
+from npusim.program.simt.opcodes import ITEM_BYTES, Op
 
 _RACES = {
     Fault.READ_AFTER_WRITE: ("reads", "which {other} wrote"),
@@ -17,7 +20,7 @@ _RACES = {
     Fault.WRITE_OF_EQUAL: ("writes", "to which {other} writes the same value"),
 }
 #: What happens by chance may be meant; the rest is wrong.
-_WARNINGS = {Fault.WRITE_OF_EQUAL, Fault.INACTIVE_SOURCE}
+_WARNINGS = {Fault.WRITE_OF_EQUAL, Fault.INACTIVE_SOURCE, Fault.UNUSED}
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,22 @@ class Finding:
 def findings(launch: Launch) -> list[Finding]:
     """All that the checks found, in the order of the kernel's lines."""
     found = [_finding(launch, row) for row in launch.findings.tolist()]
+    found += _unused(launch)
     return sorted(found, key=lambda one: (one.line, one.fault))
+
+
+def _unused(launch: Launch) -> Iterator[Finding]:
+    """Shared arrays that no instruction touched: they only cost occupancy."""
+    code = launch.code
+    parameters = sum(p.dimensions > 0 for p in code.parameters)
+    touching = np.isin(code.rows[:, Column.OP], [Op.LOAD, Op.STORE, Op.ATOMIC])
+    ran = touching & (launch.counts[:, Count.ISSUES] > 0)
+    used = set(code.rows[ran, Column.X].tolist())
+    for number, array in enumerate(code.shared, parameters):
+        if number not in used:
+            text = f"{code.file}:{array.line}: unused: nothing touches {array.name}, which takes "
+            size = array.elements * ITEM_BYTES[array.kind]
+            yield Finding(Fault.UNUSED, array.line, f"{text}{size:,} B of shared memory", 1)
 
 
 def _finding(launch: Launch, row: list[int]) -> Finding:
@@ -86,7 +104,6 @@ def _meeting(launch: Launch, fault: Fault, who: str, row: list[int]) -> str:
     """Barriers, loops, lanes."""
     code, index = launch.code, row[FindingColumn.INDEX]
     instruction = row[FindingColumn.INSTRUCTION]
-    warp = row[FindingColumn.WARP]
     if fault == Fault.DIVERGENT_BARRIER:
         return f"barrier under divergence: {who} waits, lane {index} of the same warp does not"
     if fault == Fault.MISMATCHED_BARRIER:
@@ -99,17 +116,24 @@ def _meeting(launch: Launch, fault: Fault, who: str, row: list[int]) -> str:
         threads = code.rows[instruction, Column.Y]
         return f"barrier {index} waits for {threads} threads that do not come; {who} is there"
     if fault == Fault.DEADLOCK:
-        return f"deadlock: warp {warp} waits at the barrier for warps that will not come"
+        return f"deadlock: {_warps(row)} wait at the barrier for others that will not come"
     if fault == Fault.LIVELOCK:
         return (
-            f"livelock: {who} goes round and round and nothing changes; what it waits for is held "
-            "by lanes or warps that do not run"
+            f"livelock: {who} goes round and round and nothing changes, as {_warps(row)} do; what "
+            "they wait for is held by lanes or warps that do not run"
         )
     if fault == Fault.INACTIVE_SOURCE:
         return f"undefined: {who} asks lane {index} for a value, which is not active"
     if fault == Fault.DIVISION_BY_ZERO:
         return f"division by zero: {who}"
     return f"given up after {launch.steps:,} instructions"
+
+
+def _warps(row: list[int]) -> str:
+    """`warps 0, 2, 3 of block 1`."""
+    mask = row[FindingColumn.WARPS] & ((1 << 64) - 1)
+    numbers = ", ".join(str(w) for w in range(64) if (mask >> w) & 1)
+    return f"warps {numbers} of block {row[FindingColumn.BLOCK]}"
 
 
 def _who(row: list[int]) -> str:

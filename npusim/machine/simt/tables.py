@@ -76,6 +76,7 @@ class Fault(IntEnum):
     INACTIVE_SOURCE = 12
     DIVISION_BY_ZERO = 13
     STEPS = 14
+    UNUSED = 15  # a shared array that nothing touches
 
 
 class FindingColumn(IntEnum):
@@ -92,7 +93,7 @@ class FindingColumn(IntEnum):
     ARRAY = 8
     OTHER_WARP = 9
     OTHER_LANE = 10
-    OTHER_TICK = 11  # when the other access was, for its block
+    WARPS = 11  # a bit for each warp that it happened to
     WIDTH = 12
 
 

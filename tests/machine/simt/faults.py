@@ -195,3 +195,20 @@ def blocks_count(out):
 @simt.kernel
 def divide(x, out):
     out[simt.lane] = 100 // x[simt.lane]
+
+
+@simt.kernel
+def unused_array(out):
+    spare = simt.shared(100, simt.float32)
+    if simt.lane > 99:
+        spare[0] = 1.0
+    out[simt.lane] = simt.lane
+
+
+@simt.kernel
+def one_of_many_stays_away(out):
+    if simt.warp == 3:
+        while out[0] == 0:
+            pass
+    simt.barrier()
+    out[0] = 1

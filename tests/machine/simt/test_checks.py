@@ -49,7 +49,7 @@ def test_a_warp_that_waits_for_one_that_does_not_come(run):
     done = run()(faults.one_warp_waits, 1, 64, ints(1))
     assert {"DEADLOCK", "LIVELOCK"} <= done.faults
     (stuck,) = (f for f in done.findings if f.fault.name == "DEADLOCK")
-    assert "warp 0 waits" in stuck.text
+    assert "warps 0 of block 0 wait" in stuck.text
 
 
 @pytest.mark.parametrize(
@@ -202,6 +202,20 @@ def test_a_wide_access_must_begin_at_a_multiple_of_its_width(run):
     found = only(run()(faults.misaligned, 1, 32, np.ones(80, np.float32), np.zeros(32, np.float32)))
     assert found.fault.name == "MISALIGNED"
     assert found.cases == 32
+
+
+def test_an_array_that_nothing_touches(run):
+    found = only(run()(faults.unused_array, 1, 32, ints(32)))
+    assert found.fault.name == "UNUSED" and found.is_warning
+    assert found.line == line_of(faults.unused_array, "simt.shared(100")
+    assert "nothing touches spare, which takes 400 B of shared memory" in found.text
+
+
+def test_a_deadlock_lists_its_warps(run):
+    """Seven of eight wait for the one that goes round in a loop of its own."""
+    done = run()(faults.one_of_many_stays_away, 1, 256, ints(1))
+    (stuck,) = (f for f in done.findings if f.fault.name == "DEADLOCK")
+    assert "warps 0, 1, 2, 4, 5, 6, 7 of block 0 wait" in stuck.text
 
 
 def test_division_by_zero(run):
