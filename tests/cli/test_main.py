@@ -70,7 +70,7 @@ def test_version(npusim):
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        ((), "error: a verb is missing\n  verbs: run, probe, show, list, export, warmup"),
+        ((), "error: a verb is missing\n  verbs: run, probe, kernel, show, list, export, warmup"),
         (("rnu",), "error: VERB: unknown 'rnu'\n  nearest: run"),
         (("run", "--modle", "mlp"), "error: npusim run has no flag --modle\n  nearest: --model"),
         (("run", "--mod", "mlp"), "error: npusim run has no flag --mod\n  nearest: "),

@@ -86,7 +86,7 @@ def test_what_is_set_is_assumed_unless_it_says_otherwise(small):
             "    core.sarm.banks=64\n"
             "         ^\n"
             "  nearest: core.sram.banks\n"
-            "  allowed: accumulators, clock_hz, dma, matrix, sequencer, sram, vector",
+            "  allowed: accumulators, clock_hz, dma, matrix, sequencer, simt, sram, vector",
         ),
         (
             "core.clock_hz=2 GB",
@@ -127,7 +127,8 @@ def test_error_texts(loaded, text, expected):
         ("sram.size", "core.sram.size_bytes"),
         ("core.sram.size", "core.sram.size_bytes"),
         ("cache.line", "cache.line_bytes"),
-        ("banks", "core.sram.banks"),
+        ("sram.banks", "core.sram.banks"),
+        ("banks", "core.sram.banks, core.simt.banks"),
         ("dram.timings.rcd", "dram.timings_ns.rcd"),
         ("latency_cycles", None),  # of many blocks: no hint
     ],

@@ -13,7 +13,7 @@ from npusim.machine.simt.elements import (
     raw_at,
 )
 from npusim.machine.simt.findings import note
-from npusim.machine.simt.hazards import check_reads, check_write, word_of
+from npusim.machine.simt.hazards import check_reads, check_write, check_writes, word_of
 from npusim.machine.simt.numbers import wrapped
 from npusim.machine.simt.positions import is_near, locate
 from npusim.machine.simt.sectors import count_sectors
@@ -104,27 +104,41 @@ def store(
     independent = t.settings[Setting.INDEPENDENT] != 0
     _check_twice(r, s, n, kind, row[Column.B], pc, warp, array, elements)
     for part in range(elements):
-        source = row[Column.B] + part
+        _put(r, s, n, memory, kind, base + part, row[Column.B] + part, warp)
+        if t.settings[Setting.CHECKS]:
+            check_writes(shadow, dark + part, s, m, n, pc, warp, array, near, independent)
+
+
+@jit_inline
+def _put(
+    r: Registers, s: Scratch, n: Notes, memory: Views, kind: int, base: int, source: int, warp: int
+) -> None:  # fmt: skip
+    """Elements at all positions = a register; notes which of them were equal to it before."""
+    changes = 0
+    if kind == Kind.FP32:
+        given = r.bits[warp, source]
         for lane in range(s.active.size):
-            if s.position[lane] < 0:
-                continue
-            at = s.position[lane] + part
-            if kind >= Kind.FP16:
-                bits = int(r.bits[warp, source, lane])
-                equal = raw_at(memory, kind, base + at) == as_stored(kind, bits)
-            else:
-                bits = wrapped(r.integers[warp, source, lane], kind)
-                equal = integer_at(memory, kind, base + at) == bits
-            if t.settings[Setting.CHECKS]:
-                check_write(
-                    shadow, dark, at, m, n, pc, warp, lane, array, near, independent, equal, False
-                )
-            if not equal:
-                n.now[CHANGES] += 1
-                if kind >= Kind.FP16:
-                    put_bits(memory, kind, base + at, bits)
-                else:
-                    put_integer(memory, kind, base + at, bits)
+            if s.position[lane] >= 0:
+                at = base + s.position[lane]
+                s.equal[lane] = memory.u32[at] == given[lane]
+                changes += 1 - s.equal[lane]
+                memory.u32[at] = given[lane]
+        n.now[CHANGES] += changes
+        return
+    for lane in range(s.active.size):
+        if s.position[lane] < 0:
+            continue
+        at = base + s.position[lane]
+        if kind >= Kind.FP16:
+            bits = int(r.bits[warp, source, lane])
+            s.equal[lane] = raw_at(memory, kind, at) == as_stored(kind, bits)
+            put_bits(memory, kind, at, bits)
+        else:
+            whole = wrapped(r.integers[warp, source, lane], kind)
+            s.equal[lane] = integer_at(memory, kind, at) == whole
+            put_integer(memory, kind, at, whole)
+        changes += 1 - s.equal[lane]
+    n.now[CHANGES] += changes
 
 
 @jit_inline

@@ -80,11 +80,31 @@ def _earlier_readers(
 
 
 @jit_inline
+def check_writes(
+    shadow: Ints, dark: int, s: Scratch, m: Meetings, n: Notes, pc: int, warp: int, array: int,
+    near: bool, independent: bool,
+) -> None:  # fmt: skip
+    """As lanes write their elements; what nobody has touched needs no more than a note of it."""
+    word = word_of(n, pc, warp, 0, False)
+    for lane in range(s.position.size):
+        at = s.position[lane]
+        if at < 0:
+            continue
+        if shadow[dark + at, 0] == 0 and shadow[dark + at, 1] == 0:
+            shadow[dark + at, 0] = word | (lane << 20)
+        else:
+            equal = s.equal[lane] != 0
+            check_write(
+                shadow, dark, at, m, n, pc, warp, lane, array, near, independent, equal, False
+            )  # fmt: skip
+
+
+@jit_inline
 def check_write(
     shadow: Ints, dark: int, at: int, m: Meetings, n: Notes, pc: int, warp: int, lane: int,
     array: int, near: bool, independent: bool, equal: bool, atomic: bool,
 ) -> None:  # fmt: skip
-    """Before a lane writes an element; `equal` says that the same value is there already."""
+    """As a lane writes an element; `equal` says that the same value was there already."""
     written, read = shadow[dark + at, 0], shadow[dark + at, 1]
     first = n.now[FIRST_TICK]
     if near:

@@ -100,6 +100,7 @@ class Scratch(NamedTuple):
     """Room for one instruction of one warp."""
 
     active: Active  # [lane]
+    equal: Active  # [lane] what a store writes is there already
     position: Ints  # [lane] element of the array; -1: none
     address: Ints  # [lane] byte
     words: Ints  # [bank, word]
@@ -169,7 +170,8 @@ def meetings(warps: int) -> Meetings:
 def scratch(lanes: int, banks: int) -> Scratch:
     """Room for accesses of up to 16 bytes a lane."""
     return Scratch(
-        np.zeros(lanes, np.uint8), np.zeros(lanes, np.int64), np.zeros(lanes, np.int64),
+        np.zeros(lanes, np.uint8), np.zeros(lanes, np.uint8), np.zeros(lanes, np.int64),
+        np.zeros(lanes, np.int64),
         np.zeros((banks, 16 * lanes), np.int64), np.zeros(banks, np.int64),
         np.zeros(banks, np.int64), np.zeros((1024, 2), np.int64), np.zeros(lanes, np.int64),
         np.zeros(lanes, np.uint32),
