@@ -65,7 +65,10 @@ def made(kernel: WarpKernel, path: Path, given: Mapping[str, str], seed: int) ->
     sized = [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
     vars(build)["__signature__"] = signature.replace(parameters=sized)
     build.__name__ = f"the example of {kernel.name}"
-    example = call_sized(build, {n: v for n, v in given.items() if n in own}, path)
+    example: Any = call_sized(build, {n: v for n, v in given.items() if n in own}, path)
+    if not isinstance(example, Example):
+        text = f"the example of {kernel.name} returned a {type(example).__name__}"
+        raise InputError(Problem(f"{text}, not a simt.Example", Place(str(path))))
     chosen = {n: _choice(n, v, choices[n], given) for n, v in given.items() if n in choices}
     return replace(example, choices={**example.choices, **chosen})
 

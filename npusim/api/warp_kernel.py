@@ -64,14 +64,21 @@ def run_kernel(
     with watch.stage("execute"):
         done, agreed = launched(kernel, example, loaded, order_seed)
     needed = kernel.registers or done.code.registers_alive
-    threads = int(np.prod(done.threads))
+    residents = occupancy(simt, int(np.prod(done.threads)), needed, shared_bytes(done))
+    if residents.blocks == 0:
+        takes = {"registers": f"{needed} registers a thread",
+                 "shared memory": f"{shared_bytes(done):,} B of shared memory"}  # fmt: skip
+        raise InputError(
+            f"a block of {kernel.name} does not fit a core of {loaded.machine.name}: "
+            f"{takes.get(residents.limit, 'its threads')} are more than core.simt has"
+        )
     result = WarpKernelResult(
         schema_version=WARP_KERNEL_SCHEMA_VERSION, kernel=kernel.name, file=path.name,
         hardware=loaded.machine.name, blocks=done.blocks, threads=done.threads,
         warp_lanes=simt.warp_lanes, sizes=dict(given), seed=seed, lines=lines_of(done),
         findings=found_in(done), compared=agreed, registers=needed,
         shared_bytes=shared_bytes(done),
-        occupancy=occupancy(simt, threads, needed, shared_bytes(done)),
+        occupancy=residents,
         versions={"npusim": __version__, **{n: version(n) for n in ("numpy", "numba")}},
     )  # fmt: skip
     folder = None if out is None else _written(result, loaded, done, out, watch, command, given)

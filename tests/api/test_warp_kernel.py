@@ -117,6 +117,60 @@ def test_wrong_sizes(mine, sizes, said):
     assert said in text and text.startswith("--set")
 
 
+ODD = """
+import numpy as np
+from npusim import simt
+
+@simt.kernel
+def odd(x, y):
+    s = simt.shared(SIZE, simt.float32)
+    s[simt.lane] = x[simt.lane]
+    y[simt.lane] = s[simt.lane]
+
+@odd.example
+def _(rng):
+    z = np.zeros(64, np.float32)
+    EXAMPLE
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "example", "said"),
+    [
+        (40000, "return simt.Example(1, 32, (z, z.copy()))", "160,000 B of shared memory are more"),
+        (32, "return simt.Example(0, 32, (z, z.copy()))", "blocks are one to three numbers from 1"),
+        (32, "return simt.Example((1, 2, 3, 4), 32, (z, z.copy()))", "found 1 x 2 x 3 x 4"),
+        (32, "return simt.Example(1, 32, (z[:40], z[20:]))", "x and y lie in the same memory"),
+        (32, "return simt.Example(1, 32, (z,))", "takes 2 arguments, its example gives 1"),
+        (32, "return simt.Example(1, 32, (z, np.zeros(64)))", "found float64 of 1 dimensions"),
+        (32, "return 3", "returned a int, not a simt.Example"),
+        (
+            32,
+            "return simt.Example(1, 32, (z, z.copy()), lambda x, y: {'y': x[:3]})",
+            "the reference of y has the shape [3], the array [64]",
+        ),
+        (32, "return simt.Example(1, 32, (z, z.copy()), lambda x, y: {'w': x})", "no array of odd"),
+        (32, "raise ValueError('mine')", "ValueError: mine"),
+    ],
+)
+def test_examples_that_cannot_be(tmp_path, monkeypatch, size, example, said):
+    monkeypatch.chdir(tmp_path)
+    text = ODD.replace("SIZE", str(size)).replace("EXAMPLE", example)
+    (tmp_path / "odd.py").write_text(text)
+    with pytest.raises(InputError) as raised:
+        run_kernel("odd.py:odd", out=None)
+    assert said in str(raised.value.problems[0])
+
+
+def test_one_array_may_be_given_twice(tmp_path, monkeypatch):
+    """Then both are the same memory."""
+    monkeypatch.chdir(tmp_path)
+    example = "return simt.Example(1, 32, (z, z), lambda x, y: {'y': np.zeros(64)})"
+    text = ODD.replace("SIZE", "32").replace("EXAMPLE", example)
+    (tmp_path / "odd.py").write_text(text)
+    assert run_kernel("odd.py:odd", out=None).result.is_right
+
+
 def test_what_cannot_be_found(mine):
     subject = mine()
     with pytest.raises(InputError, match="which warp kernel of the file"):

@@ -31,6 +31,7 @@ from npusim.program.simt.code import WarpCode
 Shape = tuple[int, int, int]
 #: Instructions of all warps after which a launch is given up.
 MOST_STEPS = 1 << 40
+MOST_BLOCKS = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,15 @@ def launch(
     """Runs a grid of blocks of threads; arrays among the arguments are changed in place.
 
     With a seed warps take their turns in an order drawn from it. Raises InputError if a block
-    has more threads than a warp table holds, or shared arrays do not fit.
+    has more threads than a warp table holds, sizes are no sizes, or arrays overlap.
     """
-    grid, block = _three(blocks), _three(threads)
+    grid, block = _three("blocks", blocks), _three("threads", threads)
     lanes = simt.warp_lanes
     warps = -(-prod(block) // lanes)
     if warps > 64:
         raise InputError(f"a block has at most {64 * lanes} threads, found {prod(block)}")
     arrays = [a for a, p in zip(arguments, code.parameters, strict=True) if p.dimensions]
+    _apart([p.name for p in code.parameters if p.dimensions], arrays)
     memory, placed, far = memories(code, arrays)
     order = np.arange(warps)
     if seed is not None:
@@ -92,9 +94,24 @@ def launch(
     )  # fmt: skip
 
 
-def _three(sizes: Sequence[int]) -> Shape:
+def _three(what: str, sizes: Sequence[int]) -> Shape:
+    """Up to three sizes, those left out 1."""
+    if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes) or prod(sizes) > MOST_BLOCKS:
+        text = " x ".join(str(size) for size in sizes)
+        raise InputError(f"{what} are one to three numbers from 1 on, found {text or 'none'}")
     x, y, z = (*sizes, 1, 1)[:3]
     return int(x), int(y), int(z)
+
+
+def _apart(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
+    """Raises InputError for two arrays that share a part of their memory."""
+    for n, array in enumerate(arrays):
+        for other in range(n):
+            if array is not arrays[other] and np.may_share_memory(array, arrays[other]):
+                raise InputError(
+                    f"{names[other]} and {names[n]} lie in the same memory; "
+                    "give one array to both, or a copy"
+                )
 
 
 def _constants(code: WarpCode, arguments: Sequence[Any]) -> tuple[Ints, NDArray[np.float32]]:

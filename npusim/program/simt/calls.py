@@ -147,7 +147,10 @@ def _python(c: Context, node: ast.Call, what: Any, given: list[Value]) -> Value:
     known = [v.value for v in given if isinstance(v, Known)]
     if len(known) != len(given):
         c.wrong(node, f"{what.__name__}(...) stands in `for` only")
-    return Known(what(*known))
+    try:
+        return Known(what(*known))
+    except (TypeError, ValueError) as error:
+        c.wrong(node, str(error))
 
 
 def selection(c: Context, node: ast.AST, condition: Reg, then: Value, other: Value) -> Reg:

@@ -41,8 +41,9 @@ class Parameter:
 class SharedArray:
     """An array that the threads of a block share.
 
-    `pad` elements follow each row of the last dimension. `swizzle` (bits, base, shift) exchanges
-    bits of an element's position p for p ^ ((p >> (base + shift)) % 2**bits << base).
+    `pad` elements follow each row of the last dimension. `swizzle` (bits, base, shift) moves an
+    element from position p to p ^ ((p >> (base + shift)) % 2**bits << base); with shift >= bits
+    every element keeps a place of its own.
     """
 
     name: str
@@ -63,10 +64,10 @@ class SharedArray:
     @property
     def elements(self) -> int:
         """Elements that it takes, pads and swizzle included."""
-        bits, base, shift = self.swizzle
+        bits, base, _ = self.swizzle
         count = self.shape[0] * self.strides[0] if len(self.shape) > 1 else self.shape[0] + self.pad
         if bits:
-            whole = 1 << (bits + base + max(shift, 0))
+            whole = 1 << (bits + base)
             count = -(-count // whole) * whole
         return count
 

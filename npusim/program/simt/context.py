@@ -77,7 +77,7 @@ class Context:
         """A value as a register, of the kind if one is given."""
         if isinstance(value, Known):
             found = kind_of(value.value)
-            if found is None:
+            if found is None or (found is Kind.INT64 and not -_WIDE <= value.value < _WIDE):
                 self.wrong(node, f"a kernel computes with numbers, found {_described(value.value)}")
             return self.constant(value.value, found if kind is None else kind)
         if not isinstance(value, Reg):
@@ -101,5 +101,11 @@ class Context:
         return out
 
 
+#: Integers have 64 bits at most.
+_WIDE = 1 << 63
+
+
 def _described(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value}, which has more than 64 bits"
     return f"{type(value).__name__} {value!r}" if isinstance(value, str) else type(value).__name__

@@ -125,6 +125,8 @@ def _range(c: Context, node: ast.For, call: ast.Call) -> tuple[Value, Value, Val
         whole = isinstance(one, Known) and isinstance(one.value, int)
         if not whole and kind in (None, Kind.FP32):
             c.wrong(node, "range takes whole numbers", "convert with int(...)")
+    if len(given) == 3 and isinstance(given[2], Known) and given[2].value == 0:
+        c.wrong(node, "the step of a range must not be 0")
     if len(given) == 1:
         return Known(0), given[0], Known(1)
     return given[0], given[1], given[2] if len(given) == 3 else Known(1)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from npusim.core.errors import InputError
+
 Array = NDArray[Any]
 Reference = Callable[..., Mapping[str, Array]]
 
@@ -50,8 +52,13 @@ class Compared:
 
 
 def compared(name: str, found: Array, wanted: Array, tolerance: float) -> Compared:
-    """The largest deviation of an array; where both are NaN or the same infinity there is none."""
-    wanted = np.asarray(wanted)
+    """The largest deviation of an array; where both are NaN or the same infinity there is none.
+
+    Raises InputError if the reference has another shape.
+    """
+    if found.shape != wanted.shape:
+        has, should = list(found.shape), list(wanted.shape)
+        raise InputError(f"the reference of {name} has the shape {should}, the array {has}")
     x, y = found.astype(np.float64), wanted.astype(np.float64)
     same = (x == y) | (np.isnan(x) & np.isnan(y))
     with np.errstate(invalid="ignore"):

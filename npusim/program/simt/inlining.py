@@ -31,7 +31,11 @@ def inlined(
             value = Reg(value.number, value.kind, owned=True)
         frame.variables[name] = value
         frame.set_names.add(name)
-    statements.body(c, source.tree.body)
+    goes_on = statements.body(c, source.tree.body)
+    if goes_on and frame.result is not None:
+        c.frames.pop()
+        c.wrong(node, f"{function.__name__} may end without returning a value",
+                "let every way through it end with return")  # fmt: skip
     assert frame.end is not None
     c.code.put(frame.end)
     c.frames.pop()

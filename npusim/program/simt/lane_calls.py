@@ -23,6 +23,8 @@ from npusim.program.simt.operators import arithmetic, truth
 from npusim.program.simt.values import ArrayRef, Known, Reg, Several, Value
 
 Given = dict[str, Any]
+#: Barriers of a block, as many as GPUs have.
+_BARRIERS = 16
 
 
 def _whole(c: Context, node: ast.Call, value: Value, what: str) -> int:
@@ -45,6 +47,8 @@ def _at(c: Context, node: ast.Call, array: ArrayRef, index: Value) -> Reg:
 
 def _barrier(c: Context, node: ast.Call, given: Given) -> Value:
     number = _whole(c, node, given["number"], "a barrier's number")
+    if not 0 <= number < _BARRIERS:
+        c.wrong(node, f"barriers have the numbers 0 to {_BARRIERS - 1}, found {number}")
     threads = given["threads"]
     count = 0
     if not (isinstance(threads, Known) and threads.value is None):
@@ -71,6 +75,8 @@ def _warp_barrier(c: Context, node: ast.Call, given: Given) -> Value:
 def _shuffling(which: Shuffle, by: str) -> Callable[[Context, ast.Call, Given], Value]:
     def emit(c: Context, node: ast.Call, given: Given) -> Value:
         value, distance = c.lane(node, given["value"]), c.lane(node, given[by])
+        if distance.kind == Kind.FP32:
+            c.wrong(node, "a lane is a whole number, found fp32", "convert it with int(...)")
         width = given["width"]
         group = 0
         if not (isinstance(width, Known) and width.value is None):
@@ -112,8 +118,11 @@ def _atomic(which: Atomic) -> Callable[[Context, ast.Call, Given], Value]:
                     f"{'' if bits else ', and fp32'}; {array.name} holds "
                     f"{array.kind.name.lower()}")  # fmt: skip
         at = _at(c, node, array, given["index"])
-        value = c.lane(node, given["value"], array.kind)
-        expected = c.lane(node, given["expected"], array.kind) if "expected" in given else value
+        value = c.lane(node, memory.stored(c, node, array, given["value"]), array.kind)
+        expected = value
+        if "expected" in given:
+            asked = memory.stored(c, node, array, given["expected"])
+            expected = c.lane(node, asked, array.kind)
         out = c.code.register(array.kind)
         c.code.emit(Op.ATOMIC, array.kind, d=out.number, a=at.number, b=value.number,
                     c=expected.number, x=array.number, y=which)  # fmt: skip

@@ -13,8 +13,13 @@ from npusim.program.simt.opcodes import ITEM_BYTES, REAL_KINDS, Binary, Kind, Op
 from npusim.program.simt.operators import arithmetic
 from npusim.program.simt.values import ArrayRef, Known, Reg, Several, Value, in_register
 
+#: Bits of an element's place that a swizzle may name.
+_MOST_BITS = 16
+#: Dimensions of an array at most.
+MOST_DIMENSIONS = 4
 #: Bytes that a lane reads or writes with one instruction at most.
 _WIDEST_BYTES = 16
+_UNSIGNED = {Kind.UINT8, Kind.UINT16, Kind.UINT32}
 
 
 def indices(c: Context, node: ast.expr) -> list[Value]:
@@ -54,7 +59,7 @@ def load(c: Context, array: ArrayRef, at: Reg, count: int, into: Reg | None = No
 
 def store(c: Context, node: ast.AST, array: ArrayRef, at: Reg, values: Sequence[Value]) -> None:
     """Writes neighbouring elements; fp32 into integers only if it is said."""
-    sources = [_stored(c, node, array, value) for value in values]
+    sources = [stored(c, node, array, value) for value in values]
     if len(sources) > 1:
         row = [c.code.register(in_register(array.kind)) for _ in sources]
         for source, target in zip(sources, row, strict=True):
@@ -64,7 +69,26 @@ def store(c: Context, node: ast.AST, array: ArrayRef, at: Reg, values: Sequence[
                 y=len(sources))  # fmt: skip
 
 
-def _stored(c: Context, node: ast.AST, array: ArrayRef, value: Value) -> Reg:
+def _swizzle(c: Context, node: ast.AST, given: Value) -> tuple[int, int, int]:
+    """Bits, base and shift; all 0 for None."""
+    if isinstance(given, Known) and given.value is None:
+        return (0, 0, 0)
+    items = given.items if isinstance(given, Several) else ()
+    numbers = [one.value for one in items if isinstance(one, Known)]
+    if len(numbers) != 3 or not all(isinstance(n, int) and 0 <= n <= _MOST_BITS for n in numbers):
+        c.wrong(
+            node, f"swizzle must be (bits, base, shift), known whole numbers up to {_MOST_BITS}"
+        )
+    if numbers[2] < numbers[0]:
+        c.wrong(node, f"the shift of a swizzle must not be below its {numbers[0]} bits, "
+                f"found {numbers[2]}", "elements would share places")  # fmt: skip
+    return (numbers[0], numbers[1], numbers[2])
+
+
+def stored(c: Context, node: ast.AST, array: ArrayRef, value: Value) -> Reg:
+    """A value as an array may hold it; fp32 becomes an integer only where that is said."""
+    if isinstance(value, Known) and not _fits(array.kind, value.value):
+        c.wrong(node, f"{array.name} holds {array.kind.name.lower()}, which {value.value} is not")
     source = c.lane(node, value)
     if array.kind in REAL_KINDS:
         return c.lane(node, value, Kind.FP32)
@@ -72,6 +96,17 @@ def _stored(c: Context, node: ast.AST, array: ArrayRef, value: Value) -> Reg:
         c.wrong(node, f"{array.name} holds {array.kind.name.lower()}, found an fp32 value",
                 "convert it with int(...)")  # fmt: skip
     return source
+
+
+def _fits(kind: Kind, number: object) -> bool:
+    """Whether a number of Python is one of the kind; any is one of the floats."""
+    if kind in REAL_KINDS or not isinstance(number, int | float):
+        return True
+    if isinstance(number, float):
+        return False
+    bits = 8 * ITEM_BYTES[kind]
+    low = 0 if kind in _UNSIGNED else -(1 << (bits - 1))
+    return kind == Kind.BOOL or low <= number < 1 << (bits if kind in _UNSIGNED else bits - 1)
 
 
 def vector_count(c: Context, node: ast.AST, array: ArrayRef, count: int) -> int:
@@ -116,18 +151,15 @@ def shared(
     sizes = shape.items if isinstance(shape, Several) else (shape,)
     known = [size.value for size in sizes if isinstance(size, Known)]
     if len(known) != len(sizes) or not all(isinstance(s, int) and s > 0 for s in known):
-        c.wrong(node, "the shape of a shared array must be known when the kernel is compiled",
-                "make its sizes keyword-only parameters")  # fmt: skip
+        c.wrong(node, "the shape of a shared array must be known when the kernel is compiled, "
+                "numbers from 1 on", "make its sizes keyword-only parameters")  # fmt: skip
+    if not 1 <= len(known) <= MOST_DIMENSIONS:
+        c.wrong(node, f"arrays have 1 to {MOST_DIMENSIONS} dimensions, found {len(known)}")
     if not (isinstance(kind, Known) and isinstance(kind.value, ElementKind)):
         c.wrong(node, "simt.shared(shape, kind): kind must be simt.float32, simt.int32, ...")
     if not (isinstance(pad, Known) and isinstance(pad.value, int) and pad.value >= 0):
         c.wrong(node, "pad must be a known whole number of elements, 0 or more")
-    way = (0, 0, 0)
-    if isinstance(swizzle, Several):
-        numbers = [one.value for one in swizzle.items if isinstance(one, Known)]
-        if len(numbers) != 3 or not all(isinstance(n, int) and n >= 0 for n in numbers):
-            c.wrong(node, "swizzle must be (bits, base, shift), known whole numbers")
-        way = (numbers[0], numbers[1], numbers[2])
+    way = _swizzle(c, node, swizzle)
     array = SharedArray(
         name, kind.value.kind, tuple(known), pad.value, way, c.frame.source.line(node)
     )  # fmt: skip

@@ -147,6 +147,11 @@ def _overwrite(c: Context, node: ast.AST, name: str, before: Reg, found: Value) 
         line = c.frame.since[name]
         c.wrong(node, f"`{name}` is {before.kind.name.lower()} since line {line} and gets an fp32 "
                 "value", "begin with a float such as 0.0, or convert with int(...)")  # fmt: skip
+    if before.kind == Kind.BOOL and source.kind != Kind.BOOL:
+        line = c.frame.since[name]
+        kind = source.kind.name.lower()
+        c.wrong(node, f"`{name}` is bool since line {line} and gets an {kind} value",
+                "begin with a number such as 0, or convert with bool(...)")  # fmt: skip
     if isinstance(found, Known):
         source = c.constant(found.value, before.kind)
     c.converted(source, before.kind, before)

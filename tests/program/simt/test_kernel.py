@@ -138,6 +138,7 @@ def broken(tmp_path, monkeypatch, body, **choices):
     """Compiles a kernel of (a, i) with such a body; returns what is said, with its place."""
     text = "from npusim import simt\nimport numpy as np\n\n\n@simt.kernel\ndef wrong(a, i):\n"
     text += textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+    text += "\n\ndef half(x):\n    if x > 3:\n        return x\n"
     file = tmp_path / "mine.py"
     file.write_text(text)
     space = {"__name__": "mine"}
@@ -185,6 +186,22 @@ def broken(tmp_path, monkeypatch, body, **choices):
         ("global z", "7:5", "cannot hold `global`"),
         ("x = i[0] ** i[1]", "7:9", "write float(x) ** y"),
         ("a.fill = 3", "7:5", "kernels assign to names and to elements"),
+        ("for k in range(0, 9, 0):\n    pass", "7:5", "the step of a range must not be 0"),
+        (
+            "s = simt.shared(32, simt.float32, swizzle=3)",
+            "7:9",
+            "swizzle must be (bits, base, shift)",
+        ),
+        ("s = simt.shared(32, simt.float32, swizzle=(3, 0, 2))", "7:9", "must not be below its 3"),
+        ("s = simt.shared((2, 2, 2, 2, 2), simt.int8)", "7:9", "1 to 4 dimensions, found 5"),
+        ("a[0] = simt.shuffle(a[0], 1.5)", "7:12", "a lane is a whole number"),
+        ("i[0] = 2**40", "7:5", "i holds int32, which 1099511627776 is not"),
+        ("a[0] = 10**30", "7:5", "more than 64 bits"),
+        ("simt.atomic_add(i, 0, 1.5)", "7:5", "i holds int32, which 1.5 is not"),
+        ("x = i[0] > 1\nx = i[0]", "8:5", "`x` is bool since line 7"),
+        ("a[0] = half(i[0])", "7:12", "half may end without returning a value"),
+        ("simt.barrier(16)", "7:5", "barriers have the numbers 0 to 15"),
+        ("a[0] = len(3)", "7:12", "has no len"),
     ],
 )
 def test_what_a_kernel_cannot_hold_is_told_at_its_place(tmp_path, monkeypatch, body, place, said):
