@@ -16,7 +16,9 @@ from npusim.program.simt.opcodes import Binary, Kind
 @jit_inline
 def integer(which: int, kind: int, out: Ints, a: Ints, b: Ints, active: Active) -> None:
     """Out = a (which) b, wrapped to the kind. What divides by zero gives 0."""
-    if which <= Binary.MULTIPLY:
+    if which <= Binary.MULTIPLY and kind == Kind.INT32:
+        _small_sum(which, out, a, b, active)
+    elif which <= Binary.MULTIPLY:
         _sum(which, out, a, b, active)
     elif which == Binary.QUOTIENT or which == Binary.REMAINDER:
         _division(which, out, a, b, active)
@@ -24,8 +26,22 @@ def integer(which: int, kind: int, out: Ints, a: Ints, b: Ints, active: Active) 
         _extreme(which, out, a, b, active)
     else:
         _bits(which, out, a, b, active)
-    if which <= Binary.MULTIPLY or which >= Binary.SHIFT_LEFT:
+    if (which <= Binary.MULTIPLY and kind != Kind.INT32) or which >= Binary.SHIFT_LEFT:
         _wrap(kind, out, active)
+
+
+@jit_inline
+def _small_sum(which: int, out: Ints, a: Ints, b: Ints, active: Active) -> None:
+    """In 32 bits, the usual case, without a second pass that wraps."""
+    if which == Binary.ADD:
+        for lane in range(active.size):
+            out[lane] = int(np.int32(a[lane] + b[lane])) if active[lane] else out[lane]
+    elif which == Binary.SUBTRACT:
+        for lane in range(active.size):
+            out[lane] = int(np.int32(a[lane] - b[lane])) if active[lane] else out[lane]
+    else:
+        for lane in range(active.size):
+            out[lane] = int(np.int32(a[lane] * b[lane])) if active[lane] else out[lane]
 
 
 @jit_inline

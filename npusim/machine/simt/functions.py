@@ -102,17 +102,18 @@ def is_nan(out: Ints, a: Reals, active: Active) -> None:
 @jit_inline
 def compare(which: int, out: Ints, a: Numbers, b: Numbers, active: Active) -> None:
     """Out = 1 where a (which) b, else 0."""
-    for lane in range(active.size):
-        if active[lane]:
-            x, y = a[lane], b[lane]
-            if which == Comparison.LESS:
-                out[lane] = int(x < y)
-            elif which == Comparison.LESS_EQUAL:
-                out[lane] = int(x <= y)
-            elif which == Comparison.EQUAL:
-                out[lane] = int(x == y)
-            else:
-                out[lane] = int(x != y)
+    if which == Comparison.LESS:
+        for lane in range(active.size):
+            out[lane] = int(a[lane] < b[lane]) if active[lane] else out[lane]
+    elif which == Comparison.LESS_EQUAL:
+        for lane in range(active.size):
+            out[lane] = int(a[lane] <= b[lane]) if active[lane] else out[lane]
+    elif which == Comparison.EQUAL:
+        for lane in range(active.size):
+            out[lane] = int(a[lane] == b[lane]) if active[lane] else out[lane]
+    else:
+        for lane in range(active.size):
+            out[lane] = int(a[lane] != b[lane]) if active[lane] else out[lane]
 
 
 @jit_inline

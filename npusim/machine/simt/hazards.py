@@ -52,6 +52,12 @@ def check_reads(
 ) -> None:  # fmt: skip
     """Before lanes read their elements of an array whose shadow begins at `dark`."""
     first, word = n.now[FIRST_TICK], word_of(n, pc, warp, 0, False)
+    usual = near and not independent
+    if usual and not _needs_a_look(shadow, dark, s, first, warp, word, _oldest(m, warp)):
+        for lane in range(s.position.size):
+            if s.position[lane] >= 0:
+                shadow[dark + s.position[lane], 1] = word | (lane << 20)
+        return
     for lane in range(s.position.size):
         at = s.position[lane]
         if at < 0:
@@ -64,6 +70,25 @@ def check_reads(
             note(n, Fault.READ_AFTER_WRITE, pc, warp, lane, at, array, written)
         if before != 0:
             shadow[dark + at, 1] |= _earlier_readers(m, n, warp, lane, before, near, independent)
+
+
+@jit_inline
+def _needs_a_look(
+    shadow: Ints, dark: int, s: Scratch, first: int, warp: int, word: int, oldest: int
+) -> bool:  # fmt: skip
+    """Whether anything but the usual is in shared memory: elements that this warp has written, or
+    whose writes and reads a barrier of all has ordered."""
+    look = False
+    for lane in range(s.position.size):
+        if s.position[lane] >= 0:
+            written = shadow[dark + s.position[lane], 0]
+            before = shadow[dark + s.position[lane], 1]
+            tick, mine = written >> 32, (written >> 26) & 63 == warp
+            look |= not ((tick >= first) & (mine | (tick < oldest)))
+            tick = before >> 32
+            same = (before >> 26 == word >> 26) & (before & _WARPS == 0)
+            look |= not ((tick < first) | same | (tick < oldest))
+    return look
 
 
 @jit_inline

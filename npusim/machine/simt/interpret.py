@@ -19,6 +19,7 @@ from npusim.machine.simt.state import (
     SPINNING,
     STEPS,
     TICK,
+    Ints,
     Meetings,
     Memories,
     Notes,
@@ -143,25 +144,40 @@ def _control(
 ) -> None:  # fmt: skip
     """Branches, jumps and exits."""
     top, target = p.top[warp], t.rows[pc, Column.X]
+    before = p.mask[warp, top]
     if op == Op.EXIT:
         leave(p, warp)
         join(p, warp)
     elif op == Op.JUMP:
         p.pc[warp, top] = target
     else:
-        condition, away = r.integers[warp, t.rows[pc, Column.A]], 0
-        holds = t.rows[pc, Column.Z] != 0
-        for lane in range(s.active.size):
-            if s.active[lane] and (condition[lane] != 0) == holds:
-                away |= 1 << lane
-        if away == p.mask[warp, top]:
+        away = _away(r.integers[warp, t.rows[pc, Column.A]], t.rows[pc, Column.Z] != 0, before, s)
+        if away == before:
             p.pc[warp, top] = target
         elif away != 0:
             n.counts[pc, Count.DIVERGENT] += 1
             diverge(p, warp, away, target, t.rows[pc, Column.Y])
     if op != Op.EXIT and target <= pc and p.status[warp] == READY:
         looped(t, r, p, n, warp)
-    unfold(p.mask[warp, p.top[warp]], s.active)
+    if p.mask[warp, p.top[warp]] != before:
+        unfold(p.mask[warp, p.top[warp]], s.active)
+
+
+@jit_inline
+def _away(condition: Ints, holds: bool, running: int, s: Scratch) -> int:
+    """The running lanes that jump; their mask is put together only where lanes differ."""
+    some, every = False, True
+    for lane in range(s.active.size):
+        goes = (condition[lane] != 0) == holds
+        some |= (s.active[lane] != 0) & goes
+        every &= (s.active[lane] == 0) | goes
+    if not some or every:
+        return running if every else 0
+    away = 0
+    for lane in range(s.active.size):
+        if s.active[lane] and (condition[lane] != 0) == holds:
+            away |= 1 << lane
+    return away
 
 
 @jit

@@ -12,8 +12,9 @@ from npusim.machine.simt.masks import give_way
 from npusim.machine.simt.state import CHANGES, SPINNING, Notes, Paths, Registers, Tables
 from npusim.machine.simt.tables import Setting
 
-#: Jumps back without a change of memory before anything is compared.
-_PATIENCE = 256
+#: Registers are looked at once in so many jumps back without a change of memory; a cycle of any
+#: length meets that sooner or later.
+_PATIENCE = 64
 #: Columns of `Paths.seen`: changes of memory then, jumps back since, when to take the next
 #: snapshot, where the last one was taken.
 _THEN, _JUMPS, _NEXT, _PLACE = range(4)
@@ -31,7 +32,7 @@ def looped(t: Tables, r: Registers, p: Paths, n: Notes, warp: int) -> None:
         p.seen[warp, _NEXT], p.seen[warp, _PLACE] = _PATIENCE, -1
     else:
         p.seen[warp, _JUMPS] += 1
-        if p.seen[warp, _JUMPS] >= _PATIENCE and _repeats(r, p, warp):
+        if p.seen[warp, _JUMPS] % _PATIENCE == 0 and _repeats(r, p, warp):
             if not (independent and give_way(p, warp)):
                 p.status[warp] = SPINNING
             p.seen[warp, _THEN] = -1
